@@ -1,0 +1,1 @@
+# Filled in as the house grows: demo, test, check, bench, soak, docs.

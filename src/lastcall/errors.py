@@ -1,0 +1,71 @@
+"""The small family of errors that every room raises and that API, pages and commands map in one place.
+
+Each carries a stable ``code``, a sentence for a person, and ``advice``: what the person can do about it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class LastcallError(Exception):
+    """Base of the family. ``status`` is the HTTP status that API and pages answer with."""
+
+    status = 500
+
+    def __init__(self, code: str, sentence: str, *, advice: str = "", field: str | None = None) -> None:
+        super().__init__(sentence)
+        self.code = code
+        self.sentence = sentence
+        self.advice = advice
+        self.field = field
+
+
+class NotSignedIn(LastcallError):
+    """No identity came with the call, or it is no longer valid."""
+
+    status = 401
+
+
+class NotAllowed(LastcallError):
+    """The person sees the thing but may not do this to it."""
+
+    status = 403
+
+
+class NotFound(LastcallError):
+    """Unknown, or not visible to whoever asks: both look the same."""
+
+    status = 404
+
+
+class Conflict(LastcallError):
+    """The row moved since the person saw it. ``fresh`` is the row as it stands now, where they may see it."""
+
+    status = 409
+
+    def __init__(self, code: str, sentence: str, *, advice: str = "", fresh: Any = None) -> None:
+        super().__init__(code, sentence, advice=advice)
+        self.fresh = fresh
+
+
+class Invalid(LastcallError):
+    """The input breaks a rule; ``field`` names where."""
+
+    status = 422
+
+
+class TooFast(LastcallError):
+    """A limit was reached; ``retry_after`` is in seconds."""
+
+    status = 429
+
+    def __init__(self, code: str, sentence: str, *, advice: str = "", retry_after: float = 60.0) -> None:
+        super().__init__(code, sentence, advice=advice)
+        self.retry_after = retry_after
+
+
+class Unavailable(LastcallError):
+    """Something this needs is not there right now (database away, shutting down)."""
+
+    status = 503
