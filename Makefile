@@ -1,1 +1,74 @@
-# Filled in as the house grows: demo, test, check, bench, soak, docs.
+# Every target sets up what it needs on a machine with Python 3.11 or newer, git, make and a package manager.
+#   make demo    the product running against a simulated VRChat; prints a link to sign in
+#   make test    everything: real PostgreSQL, real HTTP, a real browser
+#   make check   format, lint, types, import rules, migration drift, contract clauses
+#   make bench   every figure and its limit; exits 1 on a miss
+#   make docs    the documentation site, into site/
+
+PYTHON ?= python3
+VENV := .venv
+RUN := $(VENV)/bin/python
+ASSETS := src/lastcall/web/static/built/manifest.json
+ARGS ?=
+
+.PHONY: help demo demo-once test check bench soak docs assets screenshots schema locks clean
+
+help:
+	@sed -n '2,7s/^# *//p' Makefile
+
+$(VENV)/.runtime: constraints/runtime.txt pyproject.toml tools/environment
+	@PYTHON="$(PYTHON)" tools/environment runtime
+
+$(VENV)/.develop: constraints/develop.txt pyproject.toml tools/environment
+	@PYTHON="$(PYTHON)" tools/environment develop
+
+$(ASSETS): package-lock.json package.json src/lastcall/web/build.py | $(VENV)/.runtime
+	@$(RUN) -m lastcall.web.build
+
+assets: $(ASSETS)
+
+demo: $(VENV)/.runtime $(ASSETS)
+	@LASTCALL_HOME="$${LASTCALL_HOME:-$(CURDIR)/.lastcall}" $(RUN) -m lastcall demo $(ARGS)
+
+demo-once: $(VENV)/.runtime $(ASSETS)
+	@$(RUN) -m lastcall demo --once $(ARGS)
+
+test: $(VENV)/.develop $(ASSETS)
+	@tools/browser
+	$(RUN) -m pytest -q $(ARGS)
+
+check: $(VENV)/.develop $(ASSETS)
+	$(RUN) -m ruff format --check .
+	$(RUN) -m ruff check .
+	$(RUN) -m mypy
+	$(VENV)/bin/lint-imports
+	$(RUN) tools/check_schema.py
+	$(RUN) tools/check_clauses.py
+	$(RUN) tools/check_locks.py
+
+bench: $(VENV)/.develop
+	$(RUN) -m benchmarks $(ARGS)
+
+soak: $(VENV)/.develop $(ASSETS)
+	LASTCALL_SOAK=1 $(RUN) -m pytest -q -m soak --timeout 3600 $(ARGS)
+
+docs: $(VENV)/.develop
+	$(RUN) -m mkdocs build --strict --quiet
+
+screenshots: $(VENV)/.develop $(ASSETS)
+	@tools/browser
+	$(RUN) tools/screenshots.py
+
+schema: $(VENV)/.develop
+	$(RUN) tools/check_schema.py --write
+
+# Needs uv; writes the pinned versions with their hashes and no addresses.
+locks:
+	uv pip compile -q --upgrade --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
+	  --no-emit-index-url --no-emit-find-links pyproject.toml --group build -o constraints/runtime.txt
+	uv pip compile -q --upgrade --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
+	  --no-emit-index-url --no-emit-find-links pyproject.toml --group build --group test --group check --group docs \
+	  -c constraints/runtime.txt -o constraints/develop.txt
+
+clean:
+	rm -rf $(VENV) node_modules src/lastcall/web/static/built site dist
