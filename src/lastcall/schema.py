@@ -1,0 +1,36 @@
+"""The whole schema in one place: every room's tables and routines, in the order in which rooms build on each
+other.
+
+``db/`` takes this as a value, because it knows no room.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import lastcall.db.tables  # noqa: F401 - each import adds a room's tables to the metadata
+from lastcall.db.base import Base
+from lastcall.db.routines import Schema
+
+_PACKAGE = Path(__file__).parent
+
+ROOMS = (
+    "db",
+    "deadlines",
+    "people",
+    "clubs",
+    "access",
+    "decisions",
+    "spending",
+    "events",
+    "connections",
+    "operations",
+    "reads",
+    "telemetry",
+)
+"""Rooms that may own routines (``<room>/sql/*.sql``), each after those it may call."""
+
+SCHEMA = Schema(
+    metadata=Base.metadata,
+    routine_folders=tuple(folder for room in ROOMS if (folder := _PACKAGE / room / "sql").is_dir()),
+)
