@@ -1,6 +1,8 @@
-"""Each contract clause that this release claims has a test that marks it; no test marks a clause that does not exist.
+"""Each contract clause that this release claims has a test that marks it; no test marks a clause that does
+not exist.
 
-The clause table is docs/reference/clauses.md; what is claimed so far is the list in docs/reference/kept-clauses.txt.
+The clause table is docs/reference/clauses.md; what is claimed so far is the list in
+docs/reference/kept-clauses.txt.
 """
 
 from __future__ import annotations
@@ -39,12 +41,22 @@ def main() -> int:
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test"):
                 count = sum(len(marks(decorator)) for decorator in node.decorator_list)
                 if count > MOST_MARKS:
-                    complaints.append(f"{path}:{node.lineno} {node.name} marks {count} clauses; at most {MOST_MARKS}.")
+                    complaints.append(
+                        f"{path}:{node.lineno} {node.name} marks {count} clauses; at most {MOST_MARKS}."
+                    )
     clauses = known()
-    complaints += [f"{clause} is marked in {files[0]} but stands in no table." for clause, files in tested.items() if clause not in clauses]
+    complaints += [
+        f"{clause} is marked in {files[0]} but stands in no table."
+        for clause, files in tested.items()
+        if clause not in clauses
+    ]
     kept = KEPT.read_text(encoding="utf-8").split()
-    complaints += [f"{clause} is claimed in {KEPT} but no test marks it." for clause in kept if clause not in tested]
-    complaints += [f"{clause} is claimed in {KEPT} but stands in no table." for clause in kept if clause not in clauses]
+    complaints += [
+        f"{clause} is claimed in {KEPT} but no test marks it." for clause in kept if clause not in tested
+    ]
+    complaints += [
+        f"{clause} is claimed in {KEPT} but stands in no table." for clause in kept if clause not in clauses
+    ]
     for complaint in complaints:
         print(complaint, file=sys.stderr)  # noqa: T201
     print(f"{len(kept)} clauses claimed, {len(tested)} marked by tests, {len(clauses)} in the table.")  # noqa: T201

@@ -13,7 +13,9 @@ def main() -> int:
     for lock in LOCKS:
         text = lock.read_text(encoding="utf-8")
         if "://" in text.replace("https://github.com/sponsors", "").replace("https://opencollective.com", ""):
-            complaints.append(f"{lock} names a download address; make it anew with `make locks` (or npm with .npmrc).")
+            complaints.append(
+                f"{lock} names a download address; make it anew with `make locks` (or npm with .npmrc)."
+            )
         if lock.suffix == ".txt" and "--hash=sha256:" not in text:
             complaints.append(f"{lock} has no hashes; make it anew with `make locks`.")
     for complaint in complaints:

@@ -1,0 +1,160 @@
+"""pytest fixtures: a server for each test process, a migrated template, a fresh database for each test.
+
+Put ``pytest_plugins = ["lastcall.testing.database"]`` into the top ``conftest.py``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import os
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Coroutine, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import urlsplit, urlunsplit
+
+import pytest
+
+from lastcall.db.connect import connect
+from lastcall.db.database import Database
+from lastcall.db.embedded import EmbeddedServer
+from lastcall.db.embedded.binaries import DISTRIBUTION, look_at
+from lastcall.db.migrations import migrate
+from lastcall.schema import SCHEMA
+from lastcall.testing.clock import INSTALL, TestClock
+
+Result = TypeVar("Result")
+
+FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "autovacuum": "off"}
+"""A test server may lose everything when it is killed; tests that kill it start their own."""
+
+OLDEST = DISTRIBUTION / "15" / "bin"
+"""Debian's PostgreSQL 15, the floor, on which tests marked ``postgres15`` run as well where it is installed.
+"""
+
+_TEMPLATE = "lastcall_template"
+_numbers = itertools.count(1)
+
+
+@dataclass(frozen=True)
+class TestServer:
+    """A running server with a migrated template database on it."""
+
+    __test__ = False
+
+    server: EmbeddedServer
+
+    def url_of(self, name: str) -> str:
+        """Address of the database ``name`` on this server."""
+        return urlunsplit(urlsplit(self.server.url)._replace(path=f"/{name}"))
+
+    async def create(self, name: str, template: str | None = _TEMPLATE) -> str:
+        """A new database, migrated unless ``template`` is ``None``; returns its address."""
+        source = template or "template1"
+        await self._execute(f"create database {name} template {source}")
+        return self.url_of(name)
+
+    async def drop(self, name: str) -> None:
+        """Drop the database and whoever is connected to it."""
+        await self._execute(f"drop database {name} with (force)")
+
+    async def _execute(self, statement: str) -> None:
+        connection = await connect(self.server.maintenance_url)
+        try:
+            await connection.execute(statement)
+        finally:
+            await connection.close()
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run tests marked ``postgres15`` a second time, on the oldest server, where that is installed."""
+    if (
+        "postgres" not in metafunc.fixturenames
+        or metafunc.definition.get_closest_marker("postgres15") is None
+    ):
+        return
+    sources: list[Path | None] = [None]
+    names = ["newest"]
+    if look_at(OLDEST) is not None:
+        sources.append(OLDEST)
+        names.append("15")
+    metafunc.parametrize("postgres_bin", sources, ids=names, scope="session", indirect=True)
+
+
+@pytest.fixture(scope="session")
+def postgres_bin(request: pytest.FixtureRequest) -> Path | None:
+    """Folder of the server's programs; ``None`` is the wheel's."""
+    folder: Path | None = getattr(request, "param", None)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def postgres(postgres_bin: Path | None) -> Iterator[TestServer]:
+    """The server of this test process, without fsync."""
+    home = Path(tempfile.mkdtemp(prefix="lastcall-test-"))
+    server = EmbeddedServer(home, postgres_bin, settings={**FAST, "max_connections": "200"})
+    _run(server.__aenter__())
+    try:
+        test_server = TestServer(server)
+        _run(_make_template(test_server))
+        yield test_server
+    finally:
+        _run(server.__aexit__(None, None, None))
+        shutil.rmtree(server.folder.path, ignore_errors=True)
+        shutil.rmtree(home, ignore_errors=True)
+
+
+@pytest.fixture
+async def empty_database_url(postgres: TestServer) -> AsyncIterator[str]:
+    """Address of a database of this test's own with nothing in it."""
+    name = _fresh_name()
+    yield await postgres.create(name, template=None)
+    await postgres.drop(name)
+
+
+@pytest.fixture
+async def database_url(postgres: TestServer) -> AsyncIterator[str]:
+    """Address of a migrated database of this test's own, with a clock that the test sets."""
+    name = _fresh_name()
+    yield await postgres.create(name)
+    await postgres.drop(name)
+
+
+@pytest.fixture
+async def database(database_url: str) -> AsyncIterator[Database]:
+    """That database, opened."""
+    database = await Database.open(database_url)
+    yield database
+    await database.close()
+
+
+@pytest.fixture
+def test_clock(database_url: str) -> TestClock:
+    """The clock of that database."""
+    return TestClock(database_url)
+
+
+async def _make_template(server: TestServer) -> None:
+    url = await server.create(_TEMPLATE, template=None)
+    await migrate(url, SCHEMA)
+    connection = await connect(url)
+    try:
+        await connection.execute(INSTALL)
+    finally:
+        await connection.close()
+
+
+def _fresh_name() -> str:
+    return f"test_{os.getpid()}_{next(_numbers)}"
+
+
+def _run(work: Coroutine[Any, Any, Result]) -> Result:
+    """On a loop of its own: the tests' loop is left alone, and the server is started from the main thread."""
+    loop = asyncio.new_event_loop()
+    try:
+        return loop.run_until_complete(work)
+    finally:
+        loop.close()
