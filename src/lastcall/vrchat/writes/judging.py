@@ -1,0 +1,111 @@
+"""How the answer to a write is judged, the same way for each kind.
+
+- 2xx with a valid body of that kind: succeeded.
+- 4xx but 408, with VRChat's own error envelope about that very status: rejected. Its message may choose
+between   reason codes, after folding; it never decides whether the write happened. 429 is refused before it
+is applied. - Everything else, a proxy's page and garbage under load included: nobody knows, so
+indeterminate (WRK-14).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from http import HTTPStatus
+from typing import Any
+
+from lastcall.protocol.outcomes import Code, Outcome
+from lastcall.vrchat import errors
+from lastcall.vrchat.transport import Answer, NoAnswer, SendResult, fault_of
+
+
+class AnswerCode(StrEnum):
+    """Reason codes that only an answer table gives, beside those of ``protocol.outcomes.Code``."""
+
+    ALREADY_MEMBER = "already_member"
+    ALREADY_INVITED = "already_invited"
+    ALREADY_BANNED = "already_banned"
+    INVITATION_REFUSED = "invitation_refused"
+    """VRChat does not let this group invite that person: banned, blocked, or not open to invitations."""
+
+
+@dataclass(frozen=True)
+class Write:
+    """One provider write, ready to be sent once. ``group_id``, ``target_user_id`` and ``role_id`` are what
+    its answer must be about."""
+
+    kind: str
+    method: str
+    path: str
+    group_id: str
+    target_user_id: str
+    role_id: str | None = None
+    json: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What became of a write. ``fault`` is set when the answer also says something about the account, whose
+    ``stops_account`` and ``retry_after`` (seconds) then hold for all of its work."""
+
+    outcome: Outcome
+    code: str | None = None
+    result: Mapping[str, str] = field(default_factory=dict)
+    fault: errors.ProviderFault | None = None
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A row of a kind's table: an envelope with this status whose folded message matches ``says`` means
+    ``code``."""
+
+    status: int
+    says: re.Pattern[str]
+    code: str
+
+
+CheckBody = Callable[[Write, Answer], Code | None]
+"""A kind's own look at a 2xx answer: ``None`` when it proves the write, else why it does not."""
+
+_COMMON = (
+    Refusal(403, re.compile(r"you're not a member( of this group)?[.!]?"), Code.MEMBERSHIP),
+)  # fmt: skip
+_BY_STATUS = {
+    401: Code.AUTHENTICATION,
+    403: Code.PROVIDER_PERMISSIONS,
+    404: Code.VISIBILITY,
+    429: Code.RATE_LIMIT,
+}
+
+
+def judge(write: Write, sent: SendResult, check_body: CheckBody, refusals: tuple[Refusal, ...]) -> Judgement:
+    """Judge what ``send_once`` gave back for ``write``."""
+    if isinstance(sent, NoAnswer):
+        return Judgement(Outcome.INDETERMINATE, sent.code)
+    if not isinstance(sent, Answer):
+        return Judgement(Outcome.REJECTED, Code.NOT_ATTEMPTED)
+    if HTTPStatus.OK <= sent.status < HTTPStatus.MULTIPLE_CHOICES:
+        doubt = check_body(write, sent)
+        return Judgement(Outcome.SUCCEEDED if doubt is None else Outcome.INDETERMINATE, doubt)
+    return _judge_refusal(sent, refusals)
+
+
+def _judge_refusal(answer: Answer, refusals: tuple[Refusal, ...]) -> Judgement:
+    fault = fault_of(answer)
+    envelope = errors.parse_envelope(answer.body)
+    is_definite = (
+        HTTPStatus.BAD_REQUEST <= answer.status < HTTPStatus.INTERNAL_SERVER_ERROR
+        and answer.status != HTTPStatus.REQUEST_TIMEOUT
+        and envelope is not None
+        and envelope.status == answer.status
+    )
+    shared = fault if fault.stops_account or isinstance(fault, errors.Membership) else None
+    if envelope is None or not is_definite:
+        return Judgement(Outcome.INDETERMINATE, fault.reason, fault=shared)
+    message = errors.fold(envelope.message)
+    for row in (*refusals, *_COMMON):
+        if row.status == answer.status and row.says.fullmatch(message):
+            return Judgement(Outcome.REJECTED, row.code, fault=shared)
+    return Judgement(Outcome.REJECTED, _BY_STATUS.get(answer.status, Code.PROVIDER_ERROR), fault=shared)
