@@ -1,0 +1,76 @@
+"""Changes that somebody else makes at VRChat while Lastcall works: a grant goes, a member leaves, a session
+ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from lastcall.clock import Clock
+from lastcall.vrchat.simulator.model import Ban, Group, Member, World, made_id
+
+
+def _take_grant(_clock: Clock, _world: World, group: Group, user_id: str, grant: str) -> None:
+    group.members[user_id].grants.discard(grant)
+
+
+def _give_grant(_clock: Clock, _world: World, group: Group, user_id: str, grant: str) -> None:
+    group.members[user_id].grants.add(grant)
+
+
+def _remove_member(_clock: Clock, _world: World, group: Group, user_id: str) -> None:
+    group.members.pop(user_id, None)
+
+
+def _add_member(clock: Clock, world: World, group: Group, user_id: str) -> None:
+    group.invitations.pop(user_id, None)
+    group.bans.pop(user_id, None)
+    user = world.users[user_id]
+    group.members[user.id] = Member(made_id("gmem", group.id, user.id), user.id, clock.wall())
+
+
+def _ban(clock: Clock, world: World, group: Group, user_id: str) -> None:
+    group.members.pop(user_id, None)
+    user = world.users[user_id]
+    group.bans[user.id] = Ban(made_id("gmem", group.id, user.id), user.id, clock.wall())
+
+
+def _unban(_clock: Clock, _world: World, group: Group, user_id: str) -> None:
+    group.bans.pop(user_id, None)
+
+
+def _delete_role(_clock: Clock, _world: World, group: Group, role_id: str) -> None:
+    del group.roles[role_id]
+    for member in group.members.values():
+        member.role_ids = [kept for kept in member.role_ids if kept != role_id]
+
+
+def _transfer(_clock: Clock, _world: World, group: Group, user_id: str) -> None:
+    group.owner_id = group.members[user_id].user_id
+
+
+def _set_privacy(_clock: Clock, _world: World, group: Group, privacy: str) -> None:
+    group.privacy = privacy
+
+
+def _end_sessions(_clock: Clock, world: World, _group: Group, user_id: str) -> None:
+    world.sessions = {cookie: owner for cookie, owner in world.sessions.items() if owner != user_id}
+
+
+EDITS: dict[str, Callable[..., None]] = {
+    "take_grant": _take_grant,
+    "give_grant": _give_grant,
+    "remove_member": _remove_member,
+    "add_member": _add_member,
+    "ban": _ban,
+    "unban": _unban,
+    "delete_role": _delete_role,
+    "transfer": _transfer,
+    "set_privacy": _set_privacy,
+    "end_sessions": _end_sessions,
+}
+
+
+def edit(clock: Clock, world: World, group_id: str, name: str, **arguments: str) -> None:
+    """Make the change ``name`` in this group. Raises ``KeyError`` or ``TypeError`` for what does not
+    exist."""
+    EDITS[name](clock, world, world.groups[group_id], **arguments)
