@@ -8,7 +8,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import lastcall.db.tables  # noqa: F401 - each import adds a room's tables to the metadata
+import lastcall.access.tables  # each import adds a room's tables to the metadata
+import lastcall.clubs.tables
+import lastcall.db.tables
+import lastcall.decisions.tables
+import lastcall.people.tables  # noqa: F401
 from lastcall.db.base import Base
 from lastcall.db.routines import Schema
 

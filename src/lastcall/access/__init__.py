@@ -1,0 +1,1 @@
+"""The door of a club: invites, and the join requests they turn into."""

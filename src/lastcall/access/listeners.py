@@ -1,0 +1,30 @@
+"""What must follow a join request in the same transaction.
+
+``access/`` knows nothing of retention, so the higher room registers here; ``app.py`` lists who does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeAlias
+from uuid import UUID
+
+from lastcall.db.transaction import Transaction
+
+JoinRequestListener: TypeAlias = Callable[[Transaction, UUID, Sequence[UUID]], Awaitable[None]]
+
+_listeners: list[JoinRequestListener] = []
+
+
+def on_join_requests_changed(listener: JoinRequestListener) -> None:
+    """Call ``listener(tx, club_id, request_ids)`` after each insert or change, in its transaction and with
+    the rows locked by it. Registering twice is once.
+    """
+    if listener not in _listeners:
+        _listeners.append(listener)
+
+
+async def join_requests_changed(tx: Transaction, club_id: UUID, request_ids: Sequence[UUID]) -> None:
+    """Tell every listener. A listener that raises undoes the change: neither stands without the other."""
+    for listener in _listeners:
+        await listener(tx, club_id, request_ids)

@@ -1,0 +1,182 @@
+"""How join requests are written: every insert and every change goes through here (ACC-19).
+
+Each is one small transaction around its statement, together with the listeners that follow from it; it
+joins the caller's when there is one. Membership, provider calls and all else stay outside of it (ACC-10).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Literal
+from uuid import UUID
+
+from sqlalchemy import func, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from lastcall.access.listeners import join_requests_changed
+from lastcall.access.policy import join_request_unknown
+from lastcall.access.tables import Invite, JoinRequest
+from lastcall.clubs.activity import System, log
+from lastcall.db.bus import Hint
+from lastcall.db.clock import NOW
+from lastcall.db.database import Database
+from lastcall.db.ids import new_id
+from lastcall.db.transaction import Transaction
+from lastcall.errors import Conflict, Invalid, NotFound
+from lastcall.people.actor import Actor
+
+TOPIC = "join_requests"  # of the hints for live pages
+INVITE = System("invite")
+AGENT_NAME_LENGTH = 120  # characters, retention facts 2
+
+
+class RequestStatus(StrEnum):
+    """Where a join request stands; all but the first are final."""
+
+    PENDING = "pending_approval"
+    APPROVED = "approved"
+    REJECTED = "rejected"
+    WITHDRAWN = "withdrawn"
+
+
+@dataclass(frozen=True)
+class PersonSubject:
+    """A human who asks: by account, by address, or both."""
+
+    person_id: UUID | None
+    email: str | None
+
+
+@dataclass(frozen=True)
+class AgentSubject:
+    """A program that asks, under the name it gave itself."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Decided:
+    """The request leaves ``pending_approval`` for good, for one of the other three."""
+
+    status: Literal[RequestStatus.APPROVED, RequestStatus.REJECTED, RequestStatus.WITHDRAWN]
+
+
+@dataclass(frozen=True)
+class Activity:
+    """The requester did something: the activity time moves to the database's now, never back."""
+
+
+async def record_join_request(
+    db: Database,
+    club_id: UUID,
+    invite_id: UUID,
+    subject: PersonSubject | AgentSubject,
+    *,
+    activity_at: datetime | None = None,
+) -> UUID:
+    """Insert the pending request that an accepted invite turns into; answers its id.
+
+    Whether the invite is still open is for the flow that accepts it to judge. ``activity_at`` is for a
+    request that was made earlier than now. Raises ``NotFound`` for an invite of another club and
+    ``Conflict`` when the invite was used or a request of the same person or address is still pending.
+    """
+    request_id = new_id()
+    values = {"club_id": club_id, "id": request_id, "invite_id": invite_id, **_subject_columns(subject)}
+    if activity_at is not None:
+        values["activity_at"] = activity_at
+    async with db.transaction() as tx:
+        await _mark_accepted(tx, club_id, invite_id)
+        try:
+            async with db.transaction() as inner:
+                await inner.execute(insert(JoinRequest).values(values))
+        except IntegrityError as error:
+            raise _pending_already(error) from error
+        await join_requests_changed(tx, club_id, [request_id])
+        await log(tx, club_id, INVITE, "join.requested", "join_request", request_id)
+        tx.publish(Hint(club_id, TOPIC))
+    return request_id
+
+
+async def write_join_request_change(
+    db: Database, actor: Actor | System, club_id: UUID, request_id: UUID, change: Decided | Activity
+) -> None:
+    """Change a pending request and tell the listeners, in one small transaction.
+
+    Raises ``Conflict`` when the request is no longer pending and ``NotFound`` when it is not in this club.
+    Who may is the caller's question.
+    """
+    action, values = _written(change)
+    async with db.transaction() as tx:
+        changed = await tx.scalar(
+            update(JoinRequest)
+            .where(
+                JoinRequest.club_id == club_id,
+                JoinRequest.id == request_id,
+                JoinRequest.status == "pending_approval",
+            )
+            .values(values)
+            .returning(JoinRequest.id)
+        )
+        if changed is None:
+            raise await _not_pending(tx, club_id, request_id)
+        await join_requests_changed(tx, club_id, [request_id])
+        await log(tx, club_id, actor, action, "join_request", request_id)
+        tx.publish(Hint(club_id, TOPIC))
+
+
+def _written(change: Decided | Activity) -> tuple[str, dict[str, Any]]:
+    match change:
+        case Decided(status=status):
+            return f"join.{status}", {"status": status}
+        case Activity():
+            return "join.activity", {"activity_at": func.greatest(JoinRequest.activity_at, NOW)}
+
+
+def _subject_columns(subject: PersonSubject | AgentSubject) -> dict[str, Any]:
+    match subject:
+        case PersonSubject(person_id=person_id, email=email):
+            return {"subject_kind": "person", "person_id": person_id, "email": email}
+        case AgentSubject(name=name):
+            name = name.strip()
+            if not 1 <= len(name) <= AGENT_NAME_LENGTH or not name.isprintable():
+                raise Invalid(
+                    "name_malformed",
+                    "The agent's name is empty, too long or holds control characters.",
+                    advice=f"Give a name of 1 to {AGENT_NAME_LENGTH} printable characters.",
+                    field="agent_name",
+                )
+            return {"subject_kind": "agent", "agent_name": name}
+
+
+async def _mark_accepted(tx: Transaction, club_id: UUID, invite_id: UUID) -> None:
+    mine = (Invite.club_id == club_id, Invite.id == invite_id)
+    accepted = await tx.scalar(
+        update(Invite).where(*mine, Invite.accepted_at.is_(None)).values(accepted_at=NOW).returning(Invite.id)
+    )
+    if accepted is None:
+        if await tx.scalar(select(Invite.id).where(*mine)) is None:
+            raise NotFound("invite_unknown", "There is no such invite.", advice="Ask for a new one.")
+        raise Conflict("invite_used", "This invite has been used.", advice="Ask for a new one.")
+
+
+def _pending_already(error: IntegrityError) -> Conflict:
+    if "join_requests_pending" not in str(error.orig):
+        raise error
+    return Conflict(
+        "request_pending",
+        "A request of this person is waiting for an answer already.",
+        advice="Wait until it is decided.",
+    )
+
+
+async def _not_pending(tx: Transaction, club_id: UUID, request_id: UUID) -> NotFound | Conflict:
+    status = await tx.scalar(
+        select(JoinRequest.status).where(JoinRequest.club_id == club_id, JoinRequest.id == request_id)
+    )
+    if status is None:
+        return join_request_unknown()
+    return Conflict(
+        "request_decided", f"This request is {status} already.", advice="Load it again.", fresh=status
+    )

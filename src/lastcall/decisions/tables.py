@@ -1,0 +1,52 @@
+"""Retention: what was decided about how long an item stays in view, beside the item itself."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import CheckConstraint, ForeignKey, UniqueConstraint, text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from lastcall.db.base import Base, TenantTable, tenant_reference
+
+DATABASE_NOW = text("lastcall_now()")
+
+
+class Retention(TenantTable, Base):
+    """One row an item, made when somebody or the sweep first acts on it; an item without one has version 0.
+
+    ``version`` rises with every change and is what a person's action is compared with (DEC-05).
+    ``archive_version`` counts archives and never falls. The row holds nothing of what the item says, so it
+    cannot leak it. Its source is a nullable reference a kind, exactly one of which is set; it goes with its
+    source.
+    """
+
+    __tablename__ = "retention"
+    __table_args__ = (
+        tenant_reference("join_requests", "join_request_id", on_delete="cascade"),
+        UniqueConstraint("club_id", "join_request_id"),
+        CheckConstraint("num_nonnulls(join_request_id) = 1", name="source"),
+        CheckConstraint("version >= 1 and archive_version between 0 and version", name="versions"),
+        CheckConstraint(
+            "case when archived_at is null"
+            " then archived_reason is null and archived_by_kind is null and archived_by_person_id is null"
+            " else archived_reason in ('idle', 'manual') and case archived_by_kind"
+            " when 'system' then archived_by_person_id is null"
+            " when 'person' then archived_by_person_id is not null"
+            " else false end end",
+            name="archived",
+        ),
+    )
+
+    join_request_id: Mapped[UUID | None]
+    keep: Mapped[bool] = mapped_column(server_default=text("false"))
+    archived_at: Mapped[datetime | None]
+    archived_reason: Mapped[str | None]
+    archived_by_kind: Mapped[str | None]
+    archived_by_person_id: Mapped[UUID | None] = mapped_column(ForeignKey("people.id"))
+    version: Mapped[int] = mapped_column(server_default=text("1"))
+    archive_version: Mapped[int] = mapped_column(server_default=text("0"))
+    source_activity_at: Mapped[datetime]
+    created_at: Mapped[datetime] = mapped_column(server_default=DATABASE_NOW)
+    updated_at: Mapped[datetime] = mapped_column(server_default=DATABASE_NOW)
