@@ -1,0 +1,184 @@
+"""Every setting of Lastcall, from ``lastcall.toml`` and the environment.
+
+A setting ``port`` is written ``port = 8420`` in ``lastcall.toml`` of the current folder, or
+``LASTCALL_PORT=8420`` in the environment, which wins. Only the database's address goes by its usual name,
+``DATABASE_URL``. A name that nobody knows is refused rather than ignored, because a misspelt setting
+otherwise looks like one that does not work.
+
+This module imports nothing of the house but its errors, and only ``app.py``, the commands and the
+collector's entry read it.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from lastcall.errors import Invalid
+
+PREFIX = "LASTCALL_"
+DATABASE_URL = "DATABASE_URL"
+FILE_NAME = "lastcall.toml"
+
+
+def default_home() -> Path:
+    """The XDG data home: where an installation without ``LASTCALL_HOME`` keeps its database and state."""
+    base = os.environ.get("XDG_DATA_HOME")
+    return (Path(base) if base else Path.home() / ".local" / "share") / "lastcall"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What can be set. Each field's type is what its value is checked against."""
+
+    home: Path = field(default_factory=default_home)
+    """The folder of the embedded database and the collector's state."""
+    database_url: str | None = None
+    """A PostgreSQL server of one's own; without it the embedded one is started in ``home``."""
+    postgres_bin: Path | None = None
+    """The folder of PostgreSQL programs to run the embedded database with; else they are looked for."""
+    host: str = "127.0.0.1"
+    port: int = 8420
+    public_url: str = "http://localhost:8420"
+    """How browsers reach the server. With https, cookies are marked Secure."""
+    trust_proxy: bool = False
+    """Whether a proxy in front is the only way in, so that its X-Forwarded headers may be believed."""
+    wake_channel: bool = False
+    """Repeats signals between processes; a process with a single role needs it."""
+    maintenance: bool = True
+    """Whether this process archives what nobody decides (SCH-02). Lateness and recovery do not hang on it."""
+    simulator_host: str = "127.0.0.1"
+    simulator_port: int = 8421
+    server_url: str = "http://127.0.0.1:8420"
+    """Where a collector finds the server."""
+    account: str | None = None
+    """The id of the account that a collector runs."""
+    worker_key: str | None = field(default=None, repr=False)
+    vrchat_url: str = "https://api.vrchat.cloud/api/1"
+    vrchat_contact: str | None = None
+    """An address for the User-Agent, so that the provider can reach whoever runs this."""
+    vrchat_username: str | None = None
+    vrchat_password: str | None = field(default=None, repr=False)
+    vrchat_totp_secret: str | None = field(default=None, repr=False)
+
+    @property
+    def is_https(self) -> bool:
+        return urlsplit(self.public_url).scheme == "https"
+
+
+def _environment_name(name: str) -> str:
+    return DATABASE_URL if name == "database_url" else PREFIX + name.upper()
+
+
+_FIELDS = {item.name: item for item in fields(Settings)}
+_BY_ENVIRONMENT = {_environment_name(name): name for name in _FIELDS}
+_BOOLEANS = {
+    "true": True,
+    "yes": True,
+    "on": True,
+    "1": True,
+    "false": False,
+    "no": False,
+    "off": False,
+    "0": False,
+}
+
+
+def load(
+    environment: Mapping[str, str] | None = None, folder: Path | None = None, **overrides: Any
+) -> Settings:
+    """Read the settings; ``overrides`` (from a command's options) win when they are not ``None``.
+
+    Raises ``Invalid`` naming the setting, where it came from and what it should be.
+    """
+    environment = os.environ if environment is None else environment
+    given = _from_file((folder or Path.cwd()) / FILE_NAME) | _from_environment(environment)
+    given |= {name: (name, value) for name, value in overrides.items() if value is not None}
+    settings = Settings(**{name: _value(name, source, raw) for name, (source, raw) in given.items()})
+    _check_ranges(settings, {name: source for name, (source, _) in given.items()})
+    return settings
+
+
+def _from_file(path: Path) -> dict[str, tuple[str, Any]]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError) as error:
+        raise Invalid("settings_unreadable", f"The settings file {path} cannot be read: {error}.") from error
+    try:
+        values = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise Invalid(
+            "settings_unreadable", f"The settings file {path} is not valid TOML: {error}."
+        ) from error
+    for name in values:
+        if name not in _FIELDS:
+            raise _unknown(name, f"in {path}", str)
+    return {name: (f"{name} in {path}", value) for name, value in values.items()}
+
+
+def _from_environment(environment: Mapping[str, str]) -> dict[str, tuple[str, Any]]:
+    given: dict[str, tuple[str, Any]] = {}
+    for key, value in environment.items():
+        if key in _BY_ENVIRONMENT:
+            given[_BY_ENVIRONMENT[key]] = (key, value)
+        elif key.startswith(PREFIX):
+            raise _unknown(key, "in the environment", _environment_name)
+    return given
+
+
+def _unknown(name: str, where: str, spelled: Callable[[str], str]) -> Invalid:
+    bare = name.removeprefix(PREFIX).lower()
+    nearest = spelled(difflib.get_close_matches(bare, _FIELDS, n=1, cutoff=0.0)[0])
+    return Invalid(
+        "unknown_setting",
+        f"There is no setting {name} ({where}); the nearest one is {nearest}.",
+        advice="Correct the name or remove it.",
+        field=name,
+    )
+
+
+def _value(name: str, source: str, raw: Any) -> Any:
+    kind = str(_FIELDS[name].type).removesuffix(" | None")
+    if kind == "str" and isinstance(raw, str) and raw.strip():
+        return raw.strip()
+    if kind == "Path" and isinstance(raw, (str, Path)) and str(raw).strip():
+        return Path(raw).expanduser().absolute()
+    if kind == "bool" and isinstance(raw, bool):
+        return raw
+    if kind == "bool" and isinstance(raw, str) and raw.strip().lower() in _BOOLEANS:
+        return _BOOLEANS[raw.strip().lower()]
+    if kind == "int" and isinstance(raw, int) and not isinstance(raw, bool):
+        return raw
+    if kind == "int" and isinstance(raw, str) and raw.strip().isascii() and raw.strip().isdigit():
+        return int(raw)
+    wanted = {"str": "text", "Path": "a folder", "bool": "true or false", "int": "a whole number"}[kind]
+    shown = "" if "key" in name or "password" in name or "secret" in name else f", not {raw!r}"
+    raise Invalid("wrong_setting", f"The setting {source} must be {wanted}{shown}.", field=name)
+
+
+def _check_ranges(settings: Settings, sources: Mapping[str, str]) -> None:
+    for name in ("port", "simulator_port"):
+        if not 0 <= getattr(settings, name) <= 65535:
+            raise Invalid(
+                "wrong_setting",
+                f"The setting {sources.get(name, name)} must be a port from 1 to 65535 (0 takes a free one), "
+                f"not {getattr(settings, name)}.",
+                field=name,
+            )
+    for name in ("public_url", "server_url", "vrchat_url"):
+        url = urlsplit(getattr(settings, name))
+        if url.scheme not in {"http", "https"} or not url.hostname:
+            raise Invalid(
+                "wrong_setting",
+                f"The setting {sources.get(name, name)} must be an address like https://example.org, "
+                f"not {getattr(settings, name)!r}.",
+                field=name,
+            )
