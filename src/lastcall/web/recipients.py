@@ -1,0 +1,92 @@
+"""Reading what a person pasted: one VRChat user a line, with whatever else stood on the line."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+MOST = 100
+"""People in one request (ENQ-02)."""
+TEXT_MOST = 40_000
+"""Characters of pasted text that are looked at: a hundred lines of four hundred."""
+LABEL_MOST = 80
+
+_HEX = "[0-9a-fA-F]"
+_USER = re.compile(rf"usr_{_HEX}{{8}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{12}}(?![0-9a-fA-F-])")
+_AROUND = " \t,;:|<>()[]\"'-–—·#/"
+
+
+@dataclass(frozen=True)
+class Recipient:
+    """One person: where they stood, the id, and the rest of the line (a name, usually), shown at review
+    only.
+    """
+
+    line: int
+    user_id: str
+    label: str
+
+
+@dataclass(frozen=True)
+class LineProblem:
+    line: int
+    text: str
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Recipients:
+    people: tuple[Recipient, ...]
+    problems: tuple[LineProblem, ...]
+
+    @property
+    def as_text(self) -> str:
+        """One id a line, as the review sends it on."""
+        return "\n".join(person.user_id for person in self.people)
+
+
+def read_recipients(text: str, most: int = MOST) -> Recipients:
+    """The people in ``text`` and what is wrong with it, line by line. Profile addresses work as well as
+    bare ids.
+    """
+    if len(text) > TEXT_MOST:
+        return Recipients(
+            (), (LineProblem(1, "", f"This text is too long: at most {TEXT_MOST:,} characters."),)
+        )
+    people: list[Recipient] = []
+    problems: list[LineProblem] = []
+    first_seen: dict[str, int] = {}
+    for number, raw in enumerate(text.splitlines(), start=1):
+        line = raw.strip()
+        if not line:
+            continue
+        found = _USER.findall(line)
+        sentence = ""
+        if not found:
+            sentence = "There is no VRChat user id here: usr_ and 32 hexadecimal digits with hyphens."
+        elif len(found) > 1:
+            sentence = "There is more than one user id here: put each on its own line."
+        elif found[0].lower() in first_seen:
+            sentence = f"This repeats line {first_seen[found[0].lower()]}."
+        if sentence:
+            problems.append(LineProblem(number, line[:LABEL_MOST], sentence))
+            continue
+        user_id = found[0].lower()
+        first_seen[user_id] = number
+        people.append(Recipient(number, user_id, _label(line, found[0])))
+    if len(people) > most:
+        rest = people[most].line
+        problems.append(LineProblem(rest, "", _too_many(len(people), most)))
+    return Recipients(tuple(people), tuple(problems))
+
+
+def _label(line: str, user_id: str) -> str:
+    if "://" in line:
+        return ""
+    return line.replace(user_id, " ").strip(_AROUND)[:LABEL_MOST]
+
+
+def _too_many(count: int, most: int) -> str:
+    if most == 1:
+        return f"This action is for one person, and here are {count}: bans are confirmed one at a time."
+    return f"Here are {count} people, and one request takes at most {most}: make several."
