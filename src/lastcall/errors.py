@@ -55,6 +55,18 @@ class Invalid(LastcallError):
     status = 422
 
 
+class Disabled(LastcallError):
+    """The account may not work at present. ``retry_after`` is in seconds, where its end is known."""
+
+    status = 423
+
+    def __init__(
+        self, code: str, sentence: str, *, advice: str = "", retry_after: float | None = None
+    ) -> None:
+        super().__init__(code, sentence, advice=advice)
+        self.retry_after = retry_after
+
+
 class TooFast(LastcallError):
     """A limit was reached; ``retry_after`` is in seconds."""
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import lastcall.access.tables  # each import adds a room's tables to the metadata
 import lastcall.clubs.tables
+import lastcall.connections.tables
 import lastcall.db.tables
 import lastcall.decisions.tables
 import lastcall.people.tables  # noqa: F401

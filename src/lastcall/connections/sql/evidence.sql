@@ -1,0 +1,59 @@
+-- Evidence of the account's own membership in the group. The body is the wire's OwnMemberEvidence without its age:
+-- groupId, ownerId, userId, memberStatus, permissions, roleIds, roles [{id, name, permissions, isManagement}], privacy.
+
+-- Keeps what was read, unless something read later is there already. A read that shows a member also ends a row of
+-- failures: the connection works. ``p_observed_at`` is the moment the call arrived
+-- less the age it states, taken before any lock is waited for.
+create or replace function store_own_member_evidence(
+    p_club uuid, p_connection uuid, p_epoch timestamptz, p_account uuid, p_worker uuid,
+    p_body jsonb, p_observed_at timestamptz
+) returns boolean
+language plpgsql volatile
+as $$
+begin
+    insert into evidence as e
+           (club_id, connection_id, kind, subject, epoch, body, observed_at, account_id, worker_id)
+    values (p_club, p_connection, 'own_member', p_body ->> 'userId', p_epoch, p_body, p_observed_at, p_account, p_worker)
+        on conflict (club_id, connection_id, kind, subject) do update
+       set epoch = excluded.epoch, body = excluded.body, observed_at = excluded.observed_at,
+           account_id = excluded.account_id, worker_id = excluded.worker_id
+     where e.observed_at < excluded.observed_at or e.epoch <> excluded.epoch;
+    if not found then
+        return false;
+    end if;
+    update connections
+       set consecutive_failures = 0, backoff_until = null, state = 'active'
+     where club_id = p_club and id = p_connection
+       and p_body ->> 'memberStatus' = 'member'
+       and state in ('active', 'degraded')
+       and (consecutive_failures > 0 or state = 'degraded');
+    return true;
+end
+$$;
+
+-- The newest evidence of this epoch read by the account that serves the connection now; at most one row.
+create or replace function own_member_evidence(p_club uuid, p_connection uuid, p_epoch timestamptz)
+returns table (account_id uuid, observed_at timestamptz, body jsonb)
+language sql stable
+as $$
+    select e.account_id, e.observed_at, e.body
+      from connections c
+      join accounts a on a.id = c.account_id
+      join evidence e
+        on e.club_id = c.club_id and e.connection_id = c.id
+       and e.kind = 'own_member' and e.subject = a.vrchat_user_id
+       and e.account_id = a.id
+       and e.body ->> 'groupId' = c.group_id
+     where c.club_id = p_club and c.id = p_connection and e.epoch = p_epoch
+$$;
+
+-- The group lets the account do all of this; '*' stands for everything. Without a list nothing is granted.
+create or replace function holds_grants(p_body jsonb, p_grants text[]) returns boolean
+language sql immutable
+as $$
+    select coalesce(
+        p_body ->> 'memberStatus' = 'member'
+        and jsonb_typeof(p_body -> 'permissions') = 'array'
+        and (p_body -> 'permissions' ? '*' or p_body -> 'permissions' ?& p_grants),
+        false)
+$$;

@@ -1,0 +1,58 @@
+"""The closed choices of this room, each stored as its value and held by a CHECK."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class AccountState(StrEnum):
+    """Where a VRChat account stands. Only a ready one works; all others are *disabled* (WRK-07).
+
+    A cooling account is ready again by itself once ``cooldown_until`` has passed: that is judged when it is
+    asked, no clock has to write it.
+    """
+
+    PROVISIONING = "provisioning"
+    READY = "ready"
+    DEGRADED = "degraded"
+    COOLDOWN = "cooldown"
+    AUTH_REQUIRED = "auth_required"
+    QUARANTINED = "quarantined"
+    RETIRING = "retiring"
+    RETIRED = "retired"
+
+
+class ConnectionState(StrEnum):
+    """Where a connection stands. Operations run in ``active`` and ``degraded`` only."""
+
+    CONNECTING = "connecting"
+    AWAITING_APPROVAL = "awaiting_approval"
+    AWAITING_INVITE = "awaiting_invite"
+    ACTIVE = "active"
+    DEGRADED = "degraded"
+    AUTH_REQUIRED = "auth_required"
+    DISCONNECTING = "disconnecting"
+    DISCONNECTED = "disconnected"
+    BLOCKED = "blocked"
+
+
+class Feature(StrEnum):
+    """What a club lets Lastcall do in its group. Switching one off stops its unsent operations."""
+
+    ANALYTICS = "analytics"
+    MEMBERSHIP_MANAGEMENT = "membership_management"
+    POSTS = "posts"
+    INSTANCES = "instances"
+
+    @property
+    def label(self) -> str:
+        return self.value.replace("_", " ").capitalize()
+
+
+BASELINE_GRANTS: dict[Feature, str | None] = {
+    Feature.ANALYTICS: None,
+    Feature.MEMBERSHIP_MANAGEMENT: "group-members-manage",
+    Feature.POSTS: "group-announcement-manage",
+    Feature.INSTANCES: "group-instance-open-create",
+}
+"""The VRChat grant without which nothing of a feature can work; single kinds may demand more (facts 4.7)."""

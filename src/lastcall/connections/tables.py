@@ -1,0 +1,220 @@
+"""Tables of this room. Accounts, keys, collectors, allowances and the fleet are shared; the rest belongs to
+a club."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    ForeignKey,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    SmallInteger,
+    Text,
+    text,
+)
+from sqlalchemy.dialects.postgresql import ARRAY, BYTEA, TIMESTAMP
+from sqlalchemy.orm import Mapped, mapped_column
+
+from lastcall.connections.states import AccountState, ConnectionState, Feature
+from lastcall.db.base import Base, TenantTable, tenant_reference
+from lastcall.db.ids import new_id
+
+FLEET_ALLOWANCE = 30
+ACCOUNT_ALLOWANCE = 30
+CONNECTION_ALLOWANCE = 4
+"""Provider requests a minute unless an operator sets another number (facts 5.4, BUD-08)."""
+ALLOWANCE_MOST = 6000
+"""The highest number an operator may set; VRChat's patience ends far below it."""
+
+_ALLOWANCE_RANGE = f"requests_per_minute between 1 and {ALLOWANCE_MOST}"
+
+
+def _one_of(column: str, values: type[AccountState | ConnectionState]) -> str:
+    return f"{column} in ({', '.join(repr(value.value) for value in values)})"
+
+
+class FleetSettings(Base):
+    """One row: the switch over all accounts, and the allowance they share."""
+
+    __tablename__ = "fleet_settings"
+    __table_args__ = (
+        CheckConstraint("id = 1", name="one_row"),
+        CheckConstraint(_ALLOWANCE_RANGE, name="range"),
+    )
+
+    id: Mapped[int] = mapped_column(SmallInteger, primary_key=True, autoincrement=False)
+    kill_switch: Mapped[bool] = mapped_column(server_default=text("false"))
+    requests_per_minute: Mapped[int] = mapped_column(server_default=text(str(FLEET_ALLOWANCE)))
+
+
+class Account(Base):
+    """A VRChat account made for this purpose. Its password and cookies live with its collector, never
+    here."""
+
+    __tablename__ = "accounts"
+    __table_args__ = (
+        CheckConstraint(_one_of("state", AccountState), name="state"),
+        CheckConstraint("state <> 'cooldown' or cooldown_until is not null", name="cooldown"),
+        CheckConstraint(_ALLOWANCE_RANGE, name="range"),
+    )
+
+    id: Mapped[UUID] = mapped_column(primary_key=True, default=new_id)
+    alias: Mapped[str] = mapped_column(unique=True)
+    vrchat_user_id: Mapped[str] = mapped_column(unique=True)
+    state: Mapped[str]
+    kill_switch: Mapped[bool] = mapped_column(server_default=text("false"))
+    requests_per_minute: Mapped[int] = mapped_column(server_default=text(str(ACCOUNT_ALLOWANCE)))
+    credential_generation: Mapped[int] = mapped_column(server_default=text("0"))
+    cooldown_until: Mapped[datetime | None]
+    created_at: Mapped[datetime] = mapped_column(server_default=text("lastcall_now()"))
+    updated_at: Mapped[datetime] = mapped_column(server_default=text("lastcall_now()"))
+
+
+class WorkerKey(Base):
+    """A key a collector signs in with, stored as SHA-256. Only the account's newest generation is good."""
+
+    __tablename__ = "worker_keys"
+
+    account_id: Mapped[UUID] = mapped_column(ForeignKey("accounts.id", ondelete="CASCADE"), primary_key=True)
+    generation: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    key_hash: Mapped[bytes] = mapped_column(BYTEA, unique=True)
+    created_at: Mapped[datetime] = mapped_column(server_default=text("lastcall_now()"))
+    revoked_at: Mapped[datetime | None]
+
+
+class Collector(Base):
+    """A collector process of an account, as its last hello described it. Presence is kept in memory, not
+    here."""
+
+    __tablename__ = "collectors"
+
+    account_id: Mapped[UUID] = mapped_column(ForeignKey("accounts.id", ondelete="CASCADE"), primary_key=True)
+    worker_id: Mapped[UUID] = mapped_column(primary_key=True)
+    journal_id: Mapped[UUID]
+    release: Mapped[str]
+    last_hello_at: Mapped[datetime]
+
+
+class AllowanceUse(Base):
+    """What was granted in one scope: in its present calendar minute, and in the last 60 seconds.
+
+    ``scope`` is ``fleet``, ``account:<id>`` or ``connection:<id>``. The two arrays run side by side: how
+    much was granted, in slots of 100 ms each named by its end, so that a row never holds more than 600 of
+    them.
+    """
+
+    __tablename__ = "allowances"
+    __table_args__ = (
+        CheckConstraint("cardinality(recent_until) = cardinality(recent_granted)", name="side_by_side"),
+    )
+
+    scope: Mapped[str] = mapped_column(primary_key=True)
+    window_start: Mapped[datetime]
+    granted: Mapped[int]
+    recent_until: Mapped[list[datetime]] = mapped_column(
+        ARRAY(TIMESTAMP(timezone=True)), server_default=text("'{}'")
+    )
+    recent_granted: Mapped[list[int]] = mapped_column(ARRAY(Integer), server_default=text("'{}'"))
+
+
+class Connection(TenantTable, Base):
+    """A club's link to its group through one account.
+
+    ``epoch`` is the moment of the connect and names it: work of an earlier epoch never crosses it.
+    ``lease_generation`` is the highest fencing token given out. A club has one current connection; earlier
+    ones stay, disconnected.
+    """
+
+    __tablename__ = "connections"
+    __table_args__ = (
+        ForeignKeyConstraint(["club_id"], ["clubs.id"], ondelete="CASCADE"),
+        CheckConstraint(_one_of("state", ConnectionState), name="state"),
+        CheckConstraint(
+            f"features <@ array[{', '.join(repr(feature.value) for feature in Feature)}]", name="features"
+        ),
+        CheckConstraint("(frozen_at is null) = (frozen_reason is null)", name="frozen"),
+        CheckConstraint(_ALLOWANCE_RANGE, name="range"),
+        Index(
+            "connections_current_key",
+            "club_id",
+            unique=True,
+            postgresql_where=text("state <> 'disconnected'"),
+        ),
+        Index("connections_account_idx", "account_id", postgresql_where=text("state <> 'disconnected'")),
+    )
+
+    group_id: Mapped[str]
+    group_name: Mapped[str]
+    account_id: Mapped[UUID] = mapped_column(ForeignKey("accounts.id"))
+    state: Mapped[str]
+    epoch: Mapped[datetime]
+    features: Mapped[list[str]] = mapped_column(ARRAY(Text))
+    kill_switch: Mapped[bool] = mapped_column(server_default=text("false"))
+    requests_per_minute: Mapped[int] = mapped_column(server_default=text(str(CONNECTION_ALLOWANCE)))
+    lease_generation: Mapped[int] = mapped_column(BigInteger, server_default=text("0"))
+    frozen_at: Mapped[datetime | None]
+    frozen_reason: Mapped[str | None]
+    consecutive_failures: Mapped[int] = mapped_column(server_default=text("0"))
+    backoff_until: Mapped[datetime | None]
+    created_at: Mapped[datetime] = mapped_column(server_default=text("lastcall_now()"))
+    updated_at: Mapped[datetime] = mapped_column(server_default=text("lastcall_now()"))
+
+
+class ConnectionGate(Base):
+    """The gate of one connection: authorize holds it FOR SHARE, whoever takes authority away raises it."""
+
+    __tablename__ = "connection_gates"
+    __table_args__ = (tenant_reference("connections", "connection_id", on_delete="cascade"),)
+
+    club_id: Mapped[UUID] = mapped_column(primary_key=True)
+    connection_id: Mapped[UUID] = mapped_column(primary_key=True)
+    generation: Mapped[int] = mapped_column(BigInteger, server_default=text("0"))
+
+
+class Lease(Base):
+    """The right of one worker to one connection. One row a connection: the newest lease, open or ended."""
+
+    __tablename__ = "leases"
+    __table_args__ = (
+        tenant_reference("connections", "connection_id", on_delete="cascade"),
+        Index("leases_open_idx", "expires_at", "connection_id", postgresql_where=text("released_at is null")),
+    )
+
+    club_id: Mapped[UUID] = mapped_column(primary_key=True)
+    connection_id: Mapped[UUID] = mapped_column(primary_key=True)
+    account_id: Mapped[UUID] = mapped_column(ForeignKey("accounts.id"))
+    worker_id: Mapped[UUID]
+    fencing_token: Mapped[int] = mapped_column(BigInteger)
+    claimed_at: Mapped[datetime]
+    expires_at: Mapped[datetime]
+    released_at: Mapped[datetime | None]
+
+
+class Evidence(Base):
+    """What VRChat said of a subject, and when it was read. Newest only; old evidence is no evidence.
+
+    ``own_member`` is the account's own membership: its subject is the account's VRChat user id, its body
+    the wire's ``OwnMemberEvidence`` without the age.
+    """
+
+    __tablename__ = "evidence"
+    __table_args__ = (
+        tenant_reference("connections", "connection_id", on_delete="cascade"),
+        CheckConstraint("kind in ('own_member')", name="kind"),
+    )
+
+    club_id: Mapped[UUID] = mapped_column(primary_key=True)
+    connection_id: Mapped[UUID] = mapped_column(primary_key=True)
+    kind: Mapped[str] = mapped_column(primary_key=True)
+    subject: Mapped[str] = mapped_column(primary_key=True)
+    epoch: Mapped[datetime]
+    body: Mapped[dict[str, Any]]
+    observed_at: Mapped[datetime]
+    account_id: Mapped[UUID] = mapped_column(ForeignKey("accounts.id"))
+    worker_id: Mapped[UUID]
