@@ -1,0 +1,133 @@
+"""What every benchmark shares: a server with durable commits, pgbench as the baseline, figures with their limits.
+
+Rules: each figure names its layer (SQL, service or HTTP), is the median of at least five runs interleaved with its
+baseline in the same process and on the same server, and says its limit. A figure is a ratio wherever the machine's
+speed would else decide.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import statistics
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from lastcall.db.database import Database
+from lastcall.db.embedded import EmbeddedServer
+from lastcall.db.migrations import migrate
+from lastcall.schema import SCHEMA
+
+RUNS = 5
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One measured number. ``at_least`` or ``at_most`` is the limit; without either it is only shown."""
+
+    name: str
+    layer: str
+    value: float
+    unit: str = ""
+    at_least: float | None = None
+    at_most: float | None = None
+    note: str = ""
+
+    @property
+    def held(self) -> bool:
+        return (self.at_least is None or self.value >= self.at_least) and (
+            self.at_most is None or self.value <= self.at_most
+        )
+
+    @property
+    def limit(self) -> str:
+        if self.at_least is not None:
+            return f"≥ {self.at_least:g}"
+        return f"≤ {self.at_most:g}" if self.at_most is not None else ""
+
+
+@dataclass
+class Server:
+    """A running PostgreSQL and where its programs lie."""
+
+    url: str
+    programs: Path
+
+    async def pgbench(self, script: str, *, clients: int, seconds: float) -> float:
+        """Transactions a second of ``script``, prepared, with ``clients`` connections."""
+        parts = urlsplit(self.url)
+        query = parse_qs(parts.query)
+        environment = {
+            "PGHOST": query.get("host", [parts.hostname or ""])[0],
+            "PGPORT": str(parts.port or query.get("port", ["5432"])[0]),
+            "PGUSER": unquote(parts.username or ""),
+            "PGPASSWORD": unquote(parts.password or ""),
+            "PGDATABASE": parts.path.lstrip("/"),
+        }
+        with tempfile.NamedTemporaryFile("w", suffix=".sql") as file:
+            file.write(script)
+            file.flush()
+            process = await asyncio.create_subprocess_exec(
+                str(self.programs / "pgbench"),
+                *("-n", "-M", "prepared", "-c", str(clients), "-j", str(min(clients, 2))),
+                *("-T", str(max(1, round(seconds))), "-f", file.name),
+                env=environment,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+            )
+            out, errors = await process.communicate()
+        found = re.search(rb"tps = ([\d.]+)", out)
+        if process.returncode or not found:
+            message = f"pgbench failed: {errors.decode(errors='replace').strip()}"
+            raise RuntimeError(message)
+        return float(found[1])
+
+
+@asynccontextmanager
+async def server(programs: Path | None = None) -> AsyncIterator[Server]:
+    """A fresh server with ``fsync`` and ``synchronous_commit`` on, as the product runs it."""
+    with tempfile.TemporaryDirectory(prefix="lastcall-bench-") as folder:
+        async with EmbeddedServer(Path(folder), bin_dir=programs) as running:
+            yield Server(running.url, running.bin_dir)
+
+
+@asynccontextmanager
+async def database(on: Server, **options: int) -> AsyncIterator[Database]:
+    """The product's schema on that server, opened as the product opens it."""
+    await migrate(on.url, SCHEMA)
+    opened = await Database.open(on.url, **options)
+    try:
+        yield opened
+    finally:
+        await opened.close()
+
+
+async def medians(
+    subject: Callable[[], Awaitable[float]], baseline: Callable[[], Awaitable[float]], runs: int = RUNS
+) -> tuple[float, float, float]:
+    """Run both in turn, ``runs`` times; return (subject, baseline, ratio) as medians, the ratio taken pair by pair."""
+    pairs = []
+    for _ in range(runs):
+        pairs.append((await subject(), await baseline()))
+    ratio = statistics.median(a / b for a, b in pairs)
+    return statistics.median(a for a, _ in pairs), statistics.median(b for _, b in pairs), ratio
+
+
+ONE_ROW = "benchmark_rows"
+
+
+async def one_row_table(db: Database, rows: int = 1000) -> None:
+    """The table for pgbench's one-row commits: ``rows`` narrow rows, one updated a transaction."""
+    await db.pool.execute(f"create table if not exists {ONE_ROW} (id int primary key, n int not null)")
+    await db.pool.execute(
+        f"insert into {ONE_ROW} select g, 0 from generate_series(1, $1::int) g on conflict do nothing", rows
+    )
+
+
+def one_row_update(rows: int = 1000) -> str:
+    """pgbench's script: one row updated and committed."""
+    return f"\\set id random(1, {rows})\nupdate {ONE_ROW} set n = n + 1 where id = :id;\n"
