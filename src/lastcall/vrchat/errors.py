@@ -50,7 +50,7 @@ class ProviderFault(LastcallError):  # noqa: N818 - a fault of theirs, named as 
 
 
 class Authentication(ProviderFault):
-    """401, or another VRChat account than the one expected. The account stops."""
+    """401. The account stops."""
 
     reason = Code.AUTHENTICATION
     stops_account = True
@@ -58,6 +58,10 @@ class Authentication(ProviderFault):
 
 class AuthRequired(Authentication):
     """The session is over, also on a second look: only a person who signs in again helps."""
+
+
+class WrongAccount(Authentication):
+    """The session is good, but it belongs to another VRChat account than this collector's."""
 
 
 class RateLimit(ProviderFault):

@@ -83,7 +83,9 @@ class _MyMember(msgspec.Struct, rename="camel"):
     role_ids: Annotated[list[_Id], msgspec.Meta(max_length=MOST_ROLES)]
 
 
-class _Group(msgspec.Struct, rename="camel"):
+class Group(msgspec.Struct, rename="camel"):
+    """``GET /groups/{id}?includeRoles=true``, as far as it matters here."""
+
     id: _Id
     owner_id: _Id
     privacy: _Word
@@ -97,11 +99,11 @@ async def read_own_member(transport: Transport, group_id: str, user_id: str) -> 
 
     Raises ``Membership`` when the account is no member, and the faults of any read.
     """
-    read = await transport.get(f"/groups/{group_id}", _Group, {"includeRoles": "true"})
+    read = await transport.get(f"/groups/{group_id}", Group, {"includeRoles": "true"})
     return own_member(read, group_id, user_id)
 
 
-def own_member(read: Read[_Group], group_id: str, user_id: str) -> OwnMember:
+def own_member(read: Read[Group], group_id: str, user_id: str) -> OwnMember:
     """``read`` as evidence about this group and account, or the fault that it is."""
     group = read.value
     if group.id.casefold() != group_id.casefold():

@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from lastcall.vrchat.errors import Authentication, AuthRequired
+from lastcall.vrchat.errors import Authentication, AuthRequired, WrongAccount
 from lastcall.vrchat.totp import totp
 from lastcall.vrchat.transport import Answer, Read, Transport, decode, fault_of
 
@@ -67,11 +67,11 @@ class Session:
     async def identity(self) -> Read[Identity]:
         """Read who the account is; a 401 is looked at once more and then ends the session for good.
 
-        Raises ``AuthRequired``, ``Authentication`` for another account, and the faults of any read.
+        Raises ``AuthRequired``, ``WrongAccount``, and the faults of any read.
         """
         try:
             return await self._read_identity()
-        except AuthRequired:
+        except (AuthRequired, WrongAccount):
             raise
         except Authentication:
             return await self.probe()
@@ -80,7 +80,7 @@ class Session:
         """The one second look after a 401 anywhere. Raises ``AuthRequired`` when the answer is 401 again."""
         try:
             return await self._read_identity()
-        except AuthRequired:
+        except (AuthRequired, WrongAccount):
             raise
         except Authentication as fault:
             raise self._over() from fault
@@ -140,7 +140,7 @@ class Session:
         if user.requires_two_factor_auth is not None or user.id is None:
             raise self._over()
         if self._user_id is not None and user.id.casefold() != self._user_id.casefold():
-            raise Authentication(
+            raise WrongAccount(
                 "This session belongs to another VRChat account.",
                 advice="Sign in with the account that this collector was set up for.",
             )

@@ -54,7 +54,7 @@ class Simulator:
         requests_per_minute: int = 0,
         ledger_file: Path | None = None,
     ) -> None:
-        self._host, self._port = host, port
+        self._host, self.port = host, port
         self._members, self._totp = members, totp
         self.clock = clock
         self.faults = Faults()
@@ -72,7 +72,7 @@ class Simulator:
     @property
     def url(self) -> str:
         """Where the API is, ready as a base address for a transport or an SDK."""
-        return f"http://{self._host}:{self._port}{BASE_PATH}"
+        return f"http://{self._host}:{self.port}{BASE_PATH}"
 
     @property
     def world(self) -> World:
@@ -109,8 +109,8 @@ class Simulator:
         await self.stop()
 
     async def start(self) -> None:
-        self._server = await asyncio.start_server(self._accept, self._host, self._port)
-        self._port = self._server.sockets[0].getsockname()[1]
+        self._server = await asyncio.start_server(self._accept, self._host, self.port)
+        self.port = self._server.sockets[0].getsockname()[1]
 
     async def stop(self) -> None:
         """Stop listening and cut every connection."""

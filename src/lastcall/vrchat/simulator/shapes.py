@@ -20,7 +20,7 @@ def current_user(user: User) -> dict[str, Any]:
         "offlineFriends", "pastDisplayNames", "pronounsHistory", "statusHistory", "tags",
     )  # fmt: skip
     empty_texts = (
-        "bio", "friendKey", "homeLocation", "last_mobile", "oculusId", "profilePicOverride",
+        "bio", "friendKey", "homeLocation", "oculusId", "profilePicOverride",
         "statusDescription", "profilePicOverrideThumbnail", "pronouns", "steamId", "userIcon",
         "obfuscatedPendingEmail",
     )  # fmt: skip
@@ -44,6 +44,7 @@ def current_user(user: User) -> dict[str, Any]:
         "hasEmail": True,
         "id": user.id,
         "last_login": "2026-01-01T00:00:00.000Z",
+        "last_mobile": None,
         "last_platform": "standalonewindows",
         "obfuscatedEmail": "b*@example.org",
         "state": "offline",

@@ -1,0 +1,129 @@
+"""The official SDK, an independent client, takes the simulator for VRChat. Its retries are off, but for the
+twin in ``test_vrchat_transport.py``."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+
+import pytest
+import vrchatapi
+from vrchatapi.exceptions import ApiException, ForbiddenException, NotFoundException, UnauthorizedException
+
+from lastcall.clock import SYSTEM_CLOCK
+from lastcall.vrchat.simulator import BOT_PASSWORD, BOT_TOTP_SECRET, BOT_USERNAME, Simulator
+from lastcall.vrchat.simulator.edits import edit
+from lastcall.vrchat.totp import totp
+
+
+@pytest.fixture
+def client(simulator: Simulator) -> Iterator[vrchatapi.ApiClient]:
+    configuration = vrchatapi.Configuration(host=simulator.url, username=BOT_USERNAME, password=BOT_PASSWORD)
+    configuration.retries = False
+    with vrchatapi.ApiClient(configuration) as opened:
+        opened.user_agent = "SdkTest/1.0 ops@example.org"
+        yield opened
+        opened.rest_client.pool_manager.clear()
+
+
+def sign_in(client: vrchatapi.ApiClient) -> vrchatapi.CurrentUser:
+    api = vrchatapi.AuthenticationApi(client)
+    with pytest.raises(UnauthorizedException) as question:
+        api.get_current_user()
+    assert "2 Factor Authentication" in str(question.value.reason)
+    code = vrchatapi.TwoFactorAuthCode(totp(BOT_TOTP_SECRET, SYSTEM_CLOCK.wall()))
+    assert api.verify2_fa(two_factor_auth_code=code).verified
+    return api.get_current_user()
+
+
+async def in_thread(client: vrchatapi.ApiClient, act: Callable[[vrchatapi.GroupsApi], object]) -> None:
+    def signed_in() -> None:
+        sign_in(client)
+        act(vrchatapi.GroupsApi(client))
+
+    await asyncio.to_thread(signed_in)
+
+
+async def test_the_sdk_signs_in_with_a_second_factor(
+    simulator: Simulator, client: vrchatapi.ApiClient
+) -> None:
+    user = await asyncio.to_thread(sign_in, client)
+    assert (user.id, user.display_name) == (simulator.seed.bot_id, "Lastcall")
+    assert await asyncio.to_thread(vrchatapi.AuthenticationApi(client).verify_auth_token)
+
+
+async def test_the_sdk_reads_group_roles_members_bans_and_audit_log(
+    simulator: Simulator, client: vrchatapi.ApiClient
+) -> None:
+    seed = simulator.seed
+
+    def act(groups: vrchatapi.GroupsApi) -> None:
+        group = groups.get_group(seed.group_id, include_roles=True)
+        assert group.owner_id == seed.owner_id
+        assert group.my_member.user_id == seed.bot_id
+        assert "group-bans-manage" in group.my_member.permissions
+        assert [role.id for role in group.roles] == list(seed.role_ids)
+        assert [role.id for role in groups.get_group_roles(seed.group_id)] == list(seed.role_ids)
+        assert groups.get_group_member(seed.group_id, seed.members[0]).user.display_name == "Member 1"
+        assert len(groups.get_group_members(seed.group_id, n=5, offset=5)) == 3
+        groups.ban_group_member(seed.group_id, vrchatapi.BanGroupMemberRequest(seed.members[1]))
+        assert [ban.user_id for ban in groups.get_group_bans(seed.group_id)] == [seed.members[1]]
+        log = groups.get_group_audit_logs(seed.group_id)
+        assert [entry.event_type for entry in log.results] == ["group.user.ban"]
+
+    await in_thread(client, act)
+
+
+async def test_the_sdk_gives_a_role_invites_and_bans(
+    simulator: Simulator, client: vrchatapi.ApiClient
+) -> None:
+    seed = simulator.seed
+
+    def act(groups: vrchatapi.GroupsApi) -> None:
+        roles = groups.add_group_member_role(seed.group_id, seed.members[0], seed.role_ids[0])
+        assert roles == [seed.role_ids[0]]
+        invitation = vrchatapi.CreateGroupInviteRequest(user_id=seed.strangers[0])
+        groups.create_group_invite(seed.group_id, invitation)
+        invited = groups.get_group_invites(seed.group_id)
+        assert [person.user_id for person in invited] == [seed.strangers[0]]
+        banned = groups.ban_group_member(seed.group_id, vrchatapi.BanGroupMemberRequest(seed.members[1]))
+        assert (banned.user_id, banned.membership_status) == (seed.members[1], "banned")
+        assert groups.remove_group_member_role(seed.group_id, seed.members[0], seed.role_ids[0]) == []
+
+    await in_thread(client, act)
+    assert [(entry.action, entry.target) for entry in simulator.ledger.entries] == [
+        ("group.role.assign", seed.members[0]),
+        ("group.invite.create", seed.strangers[0]),
+        ("group.user.ban", seed.members[1]),
+        ("group.role.unassign", seed.members[0]),
+    ]
+
+
+async def test_the_sdk_sees_vrchats_refusals(simulator: Simulator, client: vrchatapi.ApiClient) -> None:
+    seed = simulator.seed
+
+    def act(groups: vrchatapi.GroupsApi) -> None:
+        ban = vrchatapi.BanGroupMemberRequest(seed.members[1])
+        groups.ban_group_member(seed.group_id, ban)
+        with pytest.raises(ApiException, match="already banned") as again:
+            groups.ban_group_member(seed.group_id, ban)
+        assert again.value.status == 400
+        with pytest.raises(ForbiddenException):
+            groups.ban_group_member(seed.group_id, vrchatapi.BanGroupMemberRequest(seed.owner_id))
+        with pytest.raises(NotFoundException):
+            groups.get_group_member(seed.group_id, seed.strangers[0])
+        with pytest.raises(NotFoundException):
+            groups.get_group("grp_unknown")
+        edit(
+            simulator.clock,
+            simulator.world,
+            seed.group_id,
+            "take_grant",
+            user_id=seed.bot_id,
+            grant="group-bans-manage",
+        )
+        with pytest.raises(ForbiddenException):
+            groups.get_group_bans(seed.group_id)
+
+    await in_thread(client, act)
+    assert len(simulator.ledger.entries) == 1
