@@ -143,6 +143,15 @@ async def test_another_account_than_the_expected_one_stops_the_account(
     assert caught.value.stops_account
 
 
+async def test_signing_in_as_another_account_leaves_no_session_behind(simulator: Simulator) -> None:
+    cookies = Cookies()
+    transport = fresh_transport(simulator, cookies)
+    with pytest.raises(errors.WrongAccount):
+        await Session(transport, simulator.seed.owner_id).sign_in(GOOD, no_code)
+    await transport.close()
+    assert cookies.header() is None
+
+
 async def test_without_a_session_nothing_is_asked(simulator: Simulator) -> None:
     transport = fresh_transport(simulator)
     with pytest.raises(errors.AuthRequired):

@@ -3,14 +3,24 @@ not."""
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import socket
+import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 import vrchatapi
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
 
+from lastcall import vrchat
 from lastcall.clock import SYSTEM_CLOCK
 from lastcall.errors import Invalid
 from lastcall.protocol.outcomes import Code
@@ -125,6 +135,47 @@ async def test_a_refused_connection_is_known_not_to_have_sent_anything(simulator
     assert result.code == Code.NETWORK
 
 
+def self_signed(folder: Path) -> ssl.SSLContext:
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
+    now = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now - timedelta(hours=1))
+        .not_valid_after(now + timedelta(hours=1))
+        .sign(key, hashes.SHA256())
+    )
+    encoded = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    (folder / "pair.pem").write_bytes(encoded + certificate.public_bytes(Encoding.PEM))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(folder / "pair.pem")
+    return context
+
+
+async def test_nothing_is_sent_to_a_server_with_a_certificate_nobody_vouches_for(
+    simulator: Simulator, tmp_path: Path
+) -> None:
+    heard: list[bytes] = []
+
+    async def listen(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heard.append(await reader.read(1024))
+        writer.close()
+
+    context = self_signed(tmp_path)
+    server = await asyncio.start_server(listen, "127.0.0.1", 0, ssl=context)
+    async with server:
+        address = f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}/api/1"
+        transport = Transport(address, user_agent_for("ops@example.org"), Cookies(), SYSTEM_CLOCK)
+        result = await send(simulator, transport)
+        await transport.close()
+    assert isinstance(result, NotSent)
+    assert heard == []
+
+
 async def test_a_connection_closed_at_accept_counts_as_perhaps_sent(
     simulator: Simulator, transport: Transport
 ) -> None:
@@ -178,6 +229,32 @@ async def test_nothing_bypasses_the_transports_own_checks(transport: Transport) 
         await transport.send_once("GET", "/auth/user")
     with pytest.raises(ValueError, match="send_once"):
         await transport.exchange("POST", "/groups/grp_1/bans", json={})
+
+
+@pytest.mark.clause("WRK-21")
+def test_only_the_transport_speaks_to_the_network() -> None:
+    network = {
+        "httpx",
+        "httpx2",
+        "h11",
+        "socket",
+        "ssl",
+        "urllib3",
+        "requests",
+        "http.client",
+        "urllib.request",
+    }
+    room = Path(vrchat.__file__).parent
+    speakers = set()
+    for path in room.rglob("*.py"):
+        tree = ast.parse(path.read_text())
+        names = {
+            alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names
+        }
+        names |= {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module}
+        if names & network and "simulator" not in path.parts:
+            speakers.add(path.name)
+    assert speakers == {"transport.py"}
 
 
 @pytest.mark.parametrize("agent", ["", "Lastcall", "Lastcall/1", "Lastcall/1 ", "python-requests/2 \n"])

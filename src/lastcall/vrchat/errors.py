@@ -28,7 +28,7 @@ LONGEST_RETRY_AFTER = 366 * 86_400.0
 anyway."""
 
 
-class ProviderFault(LastcallError):  # noqa: N818 - a fault of theirs, named as such
+class ProviderFault(LastcallError):
     """VRChat, or the way to it, did not give what was asked for. ``retry_after`` is in seconds, when it was
     named.
 

@@ -101,7 +101,11 @@ class Session:
         if user.requires_two_factor_auth is not None:
             await self._second_factor(user.requires_two_factor_auth, credentials, ask_code)
         self._is_over = False
-        return (await self._read_identity()).value
+        try:
+            return (await self._read_identity()).value
+        except WrongAccount:
+            self._transport.cookies.forget()
+            raise
 
     async def sign_out(self) -> None:
         """End the session at VRChat and forget it here, also when VRChat does not answer."""

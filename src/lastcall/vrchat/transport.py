@@ -81,11 +81,11 @@ class Read(Generic[T]):
     asked_at: float
 
 
-class _Held(Exception):  # noqa: N818 - a signal inside this module, no error
+class _Held(Exception):
     """The last look before the first byte said no."""
 
 
-class _BodyTooLong(Exception):  # noqa: N818 - as above
+class _BodyTooLong(Exception):
     """The answer is longer than ``BODY_CAP``."""
 
 
