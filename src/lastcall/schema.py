@@ -13,6 +13,7 @@ import lastcall.clubs.tables
 import lastcall.connections.tables
 import lastcall.db.tables
 import lastcall.decisions.tables
+import lastcall.operations.tables
 import lastcall.people.tables  # noqa: F401
 from lastcall.db.base import Base
 from lastcall.db.routines import Schema

@@ -5,7 +5,7 @@ from __future__ import annotations
 from lastcall.db.migrations.indexes import create_index_concurrently
 
 revision = "0010_retention_index"
-down_revision = "0006_connections"
+down_revision = "0007_operations"
 branch_labels = None
 depends_on = None
 

@@ -1,0 +1,29 @@
+"""The kinds of operations: a new one is one file here, one in ``vrchat/writes/``, and their tests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lastcall.clubs.policy import Standing
+from lastcall.errors import Invalid
+from lastcall.operations.kinds import assign_role, ban_member, invite_member
+from lastcall.operations.kinds.kind import Kind
+
+KINDS: dict[str, Kind[Any]] = {
+    module.KIND.name: module.KIND for module in (assign_role, invite_member, ban_member)
+}
+
+
+def kind_named(name: object, field: str = "kind") -> Kind[Any]:
+    """The kind of that name. Raises ``Invalid`` for any other."""
+    kind = KINDS.get(name) if isinstance(name, str) else None
+    if kind is None:
+        raise Invalid(
+            "kind_unknown", f"There is no such kind of action; there are {', '.join(KINDS)}.", field=field
+        )
+    return kind
+
+
+def kinds_visible_to(standing: Standing) -> list[str]:
+    """The names of the kinds whose permission the reader has; nothing else exists for them (EDT-09)."""
+    return [kind.name for kind in KINDS.values() if standing.holds(kind.permission)]

@@ -1,0 +1,49 @@
+-- Records what became of a submission (WRK-04, WRK-05). Judged by the claim's own fields and the account's
+-- current key alone: neither lease nor epoch nor switch nor expiry stands in its way (WRK-06), and it lets
+-- nothing out (WRK-09).
+--
+-- Outcomes: recorded, already_settled (with the state and code that stand), claim_unavailable, stale_key. A
+-- result that comes after the row was recorded as unknown is kept beside it; the row stays.
+create or replace function complete_operation(
+    p_account uuid, p_generation integer, p_worker uuid, p_club uuid, p_connection uuid, p_epoch timestamptz,
+    p_token bigint, p_operation uuid, p_nonce uuid, p_state text, p_code text, p_result jsonb, p_evidence_id uuid
+)
+returns table (outcome text, judged_at timestamptz, state text, code text, is_kept_as_evidence boolean)
+language plpgsql volatile
+as $$
+declare
+    v_row operations;
+begin
+    perform make_commit_durable();
+
+    perform lock_fleet_and_account_shared(p_account);
+    select * into v_row from operations o where o.club_id = p_club and o.id = p_operation for no key update;
+
+    judged_at := lastcall_now();
+    is_kept_as_evidence := false;
+    if not key_is_current(p_account, p_generation, judged_at) then
+        outcome := 'stale_key';
+    elsif not is_claim_of(v_row, p_account, p_worker, p_connection, p_epoch, p_token, p_nonce)
+          or v_row.submitted_at is null
+    then
+        outcome := 'claim_unavailable';
+    elsif v_row.state = 'submitted' then
+        update operations o
+           set state = p_state, code = p_code, result = p_result, completed_at = judged_at
+         where o.club_id = p_club and o.id = p_operation and o.state = 'submitted'
+        returning 'recorded', o.state, o.code
+          into outcome, state, code;
+    else
+        outcome := 'already_settled';
+        state := v_row.state;
+        code := v_row.code;
+        if v_row.state = 'indeterminate' and p_state <> 'indeterminate' then
+            insert into late_results (club_id, id, operation_id, outcome, code, result, reported_at)
+            values (p_club, p_evidence_id, p_operation, p_state, p_code, p_result, judged_at)
+                on conflict do nothing;
+            is_kept_as_evidence := found;
+        end if;
+    end if;
+    return next;
+end
+$$;

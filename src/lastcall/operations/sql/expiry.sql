@@ -1,0 +1,185 @@
+-- What ends by itself. Each is guarded by the very claim that was seen, so that a newer one is never touched.
+
+-- A claim whose time is over goes back; the next claim gets a new nonce (WRK-12). Not done: it is not that
+-- claim any more, or its time is not over. ``account_id`` serves the connection now.
+create or replace function expire_claim(p_club uuid, p_operation uuid, p_nonce uuid, p_expires_at timestamptz)
+returns table (is_done boolean, due_at timestamptz, ready_at timestamptz, account_id uuid)
+language plpgsql volatile
+as $$
+declare
+    v_row operations;
+    v_now timestamptz;
+begin
+    select * into v_row from operations o where o.club_id = p_club and o.id = p_operation for no key update;
+
+    v_now := lastcall_now();
+    is_done := v_row.state = 'claimed' and v_row.claim_nonce = p_nonce
+        and v_row.claim_expires_at = p_expires_at and v_row.claim_expires_at <= v_now
+        and settle_unsent(p_club, p_operation, 'pending', null, v_now);
+    due_at := v_row.due_at;
+    ready_at := v_row.ready_at;
+    account_id := (
+        select c.account_id from connections c where c.club_id = p_club and c.id = v_row.connection_id);
+    return next;
+end
+$$;
+
+-- A submission of which nobody reported the outcome in time: it may or may not have happened, and is never
+-- sent again (RCV-01). No account, connection, lease or worker is asked (RCV-02). False: not that submission,
+-- or not over.
+create or replace function recover_submission(
+    p_club uuid, p_operation uuid, p_nonce uuid, p_expires_at timestamptz
+) returns boolean
+language plpgsql volatile
+as $$
+declare
+    v_row operations;
+    v_now timestamptz;
+begin
+    select * into v_row from operations o where o.club_id = p_club and o.id = p_operation for no key update;
+
+    v_now := lastcall_now();
+    if v_row.state = 'submitted' and v_row.claim_nonce = p_nonce
+       and v_row.claim_expires_at = p_expires_at and v_row.claim_expires_at <= v_now
+    then
+        update operations o
+           set state = 'indeterminate', code = 'submission_outcome_unknown', completed_at = v_now
+         where o.club_id = p_club and o.id = p_operation and o.state = 'submitted';
+        return found;
+    end if;
+    return false;
+end
+$$;
+
+-- The claimed rows of a worker that began anew: whatever it held in its memory is gone. One row at a time,
+-- each named by its club.
+create or replace function return_claims(p_account uuid, p_worker uuid)
+returns table (club_id uuid, operation_id uuid, due_at timestamptz, ready_at timestamptz)
+language plpgsql volatile
+as $$
+#variable_conflict use_column
+declare
+    v_seen record;
+    v_row operations;
+begin
+    for v_seen in
+        select o.club_id, o.id, o.claim_nonce
+          from operations o
+         where o.state = 'claimed' and o.claim_account_id = p_account and o.claim_worker_id = p_worker
+         order by o.id
+    loop
+        select * into v_row from operations o
+         where o.club_id = v_seen.club_id and o.id = v_seen.id for no key update;
+        if v_row.state = 'claimed' and v_row.claim_nonce = v_seen.claim_nonce
+           and settle_unsent(v_seen.club_id, v_seen.id, 'pending', null, lastcall_now())
+        then
+            club_id := v_row.club_id;
+            operation_id := v_row.id;
+            due_at := v_row.due_at;
+            ready_at := v_row.ready_at;
+            return next;
+        end if;
+    end loop;
+end
+$$;
+
+-- Misses the given rows that are late now (RCV-04), one after the other in the order of their ids; answers
+-- which. Each is locked, then judged as it stands. Neither connection, account, key nor lease is asked
+-- (RCV-06); what was submitted or is over is passed over (RCV-08).
+create or replace function miss_late(p_clubs uuid[], p_operations uuid[])
+returns table (club_id uuid, operation_id uuid)
+language plpgsql volatile
+as $$
+#variable_conflict use_column
+declare
+    v_seen record;
+begin
+    for v_seen in
+        select s.club, s.operation from unnest(p_clubs, p_operations) as s (club, operation) order by s.operation
+    loop
+        if is_late_now(v_seen.club, v_seen.operation)
+           and settle_unsent(v_seen.club, v_seen.operation, 'missed', 'late_window_elapsed', lastcall_now())
+        then
+            club_id := v_seen.club;
+            operation_id := v_seen.operation;
+            return next;
+        end if;
+    end loop;
+end
+$$;
+
+-- Locks the row, then judges what it says now by a fresh now: the current due time decides (RCV-13).
+create or replace function is_late_now(p_club uuid, p_operation uuid) returns boolean
+language plpgsql volatile
+as $$
+declare
+    v_row operations;
+begin
+    select * into v_row from operations o where o.club_id = p_club and o.id = p_operation for no key update;
+    return coalesce(is_late(v_row.due_at, lastcall_now()), false);
+end
+$$;
+
+-- Rejects what is unsent of an epoch that ends; submitted rows are left to their own recovery. The caller
+-- holds the connection's gate. Answers how many.
+create or replace function reject_unsent(p_club uuid, p_connection uuid, p_epoch timestamptz, p_code text)
+returns integer
+language plpgsql volatile
+as $$
+declare
+    v_id uuid;
+    v_count integer := 0;
+begin
+    for v_id in
+        select o.id from operations o
+         where o.club_id = p_club and o.connection_id = p_connection and o.epoch = p_epoch and o.state = 'pending'
+        union all
+        select o.id from operations o
+         where o.club_id = p_club and o.connection_id = p_connection and o.epoch = p_epoch and o.state = 'claimed'
+         order by 1
+    loop
+        if settle_unsent(p_club, v_id, 'rejected', p_code, lastcall_now()) then
+            v_count := v_count + 1;
+        end if;
+    end loop;
+    return v_count;
+end
+$$;
+
+-- A worker that began anew, with the journal its claims name and no doubt about it, does not know of these
+-- submissions: they were never sent (WRK-13). One that is expired is left to its recovery, because a journal
+-- keeps what was reported for a while only. Answers which.
+create or replace function settle_unattempted(p_account uuid, p_worker uuid, p_journal uuid, p_known uuid[])
+returns table (club_id uuid, operation_id uuid)
+language plpgsql volatile
+as $$
+#variable_conflict use_column
+declare
+    v_seen record;
+    v_row operations;
+    v_now timestamptz;
+begin
+    for v_seen in
+        select o.club_id, o.id
+          from operations o
+         where o.state = 'submitted' and o.claim_account_id = p_account and o.claim_worker_id = p_worker
+           and o.claim_journal_id = p_journal and o.claim_nonce <> all (p_known)
+         order by o.id
+    loop
+        select * into v_row from operations o
+         where o.club_id = v_seen.club_id and o.id = v_seen.id for no key update;
+        v_now := lastcall_now();
+        if v_row.state = 'submitted' and v_row.claim_account_id = p_account and v_row.claim_worker_id = p_worker
+           and v_row.claim_journal_id = p_journal and v_row.claim_nonce <> all (p_known)
+           and v_row.claim_expires_at > v_now
+        then
+            update operations o
+               set state = 'rejected', code = 'submission_not_attempted', completed_at = v_now
+             where o.club_id = v_seen.club_id and o.id = v_seen.id and o.state = 'submitted';
+            club_id := v_seen.club_id;
+            operation_id := v_seen.id;
+            return next;
+        end if;
+    end loop;
+end
+$$;

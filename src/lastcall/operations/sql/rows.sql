@@ -1,0 +1,79 @@
+-- What the steps share: is this the claim, and how an unsent row is taken out of its claim.
+
+-- A database that acknowledges before it has written must not do so here: a submission that a crash forgets
+-- would be sent again. Stronger settings are left alone. (A SET clause of the function would end before its
+-- COMMIT.)
+create or replace function make_commit_durable() returns void
+language plpgsql volatile
+as $$
+begin
+    if current_setting('synchronous_commit') in ('off', 'local', 'remote_write') then
+        perform set_config('synchronous_commit', 'on', true);
+    end if;
+end
+$$;
+
+-- Exactly that claim: every field of it, whoever asks.
+create or replace function is_claim_of(
+    p_row operations, p_account uuid, p_worker uuid, p_connection uuid, p_epoch timestamptz, p_token bigint,
+    p_nonce uuid
+) returns boolean
+language plpgsql immutable
+as $$
+begin
+    return coalesce(
+        p_row.connection_id = p_connection
+        and p_row.epoch = p_epoch
+        and p_row.claim_account_id = p_account
+        and p_row.claim_worker_id = p_worker
+        and p_row.claim_fencing_token = p_token
+        and p_row.claim_nonce = p_nonce,
+        false);
+end
+$$;
+
+-- Why the worker may not go on with a claimed row, or null: before authorize, reject and defer alike. Called
+-- in a statement after the locks.
+create or replace function claim_refusal(
+    p_row operations, p_account uuid, p_generation integer, p_worker uuid, p_connection uuid, p_epoch timestamptz,
+    p_token bigint, p_nonce uuid, p_now timestamptz
+) returns text
+language plpgsql stable
+as $$
+begin
+    if not key_is_current(p_account, p_generation, p_now) then
+        return 'stale_key';
+    end if;
+    if p_row.state is distinct from 'claimed' or p_row.claim_expires_at <= p_now
+       or not is_claim_of(p_row, p_account, p_worker, p_connection, p_epoch, p_token, p_nonce)
+    then
+        return 'claim_unavailable';
+    end if;
+    if not lease_is_current(p_row.club_id, p_connection, p_account, p_worker, p_token, p_now) then
+        return 'stale_lease';
+    end if;
+    return null;
+end
+$$;
+
+-- Takes an unsent row back to pending or to the end p_state with p_code; false when it is not unsent any
+-- more. The caller holds the row's lock and has judged.
+create or replace function settle_unsent(
+    p_club uuid, p_operation uuid, p_state text, p_code text, p_now timestamptz
+) returns boolean
+language plpgsql volatile
+as $$
+begin
+    update operations o
+       set state = p_state,
+           code = p_code,
+           completed_at = case when p_state = 'pending' then null else p_now end,
+           claim_nonce = null, claim_account_id = null, claim_worker_id = null, claim_journal_id = null,
+           claim_fencing_token = null, claim_generation = null, claim_expires_at = null
+     where o.club_id = p_club
+       and o.id = p_operation
+       and o.state in ('pending', 'claimed')
+       and o.submitted_at is null;
+    return found;
+end
+$$;

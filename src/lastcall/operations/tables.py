@@ -1,0 +1,216 @@
+"""Requests and their operations, and results that came too late to count.
+
+The constraints say what the machine says (``machine.py``): a row carries all claim fields or none, one that
+was submitted says when, one that is over says when and why.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    ForeignKey,
+    ForeignKeyConstraint,
+    Index,
+    SmallInteger,
+    UniqueConstraint,
+    text,
+)
+from sqlalchemy.dialects.postgresql import BYTEA
+from sqlalchemy.orm import Mapped, mapped_column
+
+from lastcall.db.base import Base, TenantTable, tenant_reference
+
+DATABASE_NOW = text("lastcall_now()")
+RESULT_BYTES_MOST = 8192
+"""The largest result that is stored; a result is bounded (WRK-04)."""
+
+CLAIM_FIELDS = (
+    "claim_nonce",
+    "claim_account_id",
+    "claim_worker_id",
+    "claim_journal_id",
+    "claim_fencing_token",
+    "claim_generation",
+    "claim_expires_at",
+)
+
+_BOUNDED = f"octet_length(result::text) <= {RESULT_BYTES_MOST}"
+_CODE = "code ~ '^[a-z0-9_]{1,100}$'"
+
+
+class OperationRequest(TenantTable, Base):
+    """What made 1 to 100 operations at once; pages show it as a batch.
+
+    ``digest`` is of what was asked, so that a replay is compared with that and not with rows that were edited
+    since (ENQ-03). ``due_at`` is the due time as it was first set.
+    """
+
+    __tablename__ = "operation_requests"
+    __table_args__ = (
+        ForeignKeyConstraint(["club_id"], ["clubs.id"], ondelete="CASCADE"),
+        UniqueConstraint("club_id", "request_key"),
+        CheckConstraint("request_key ~ '^[A-Za-z0-9_-]{8,100}$'", name="request_key"),
+        CheckConstraint("octet_length(digest) = 32", name="digest"),
+        CheckConstraint("size between 1 and 100", name="size"),
+    )
+
+    request_key: Mapped[str]
+    kind: Mapped[str]
+    size: Mapped[int] = mapped_column(SmallInteger)
+    created_by: Mapped[UUID] = mapped_column(ForeignKey("people.id"))
+    digest: Mapped[bytes] = mapped_column(BYTEA)
+    schedule: Mapped[dict[str, Any]]
+    due_at: Mapped[datetime]
+    created_at: Mapped[datetime] = mapped_column(server_default=DATABASE_NOW)
+
+
+class Operation(TenantTable, Base):
+    """One reviewed write for one target.
+
+    ``actor_id`` is the authorizing subject: under whose authority it is sent. ``due_at`` is the promise,
+    ``ready_at`` when it is tried next (WRK-19). The claim fields stay on a row that was submitted, as history
+    (WRK-20); on any other row that is not claimed they are empty. A null ``schedule_kind`` is a fixed time of
+    an older release.
+    """
+
+    __tablename__ = "operations"
+    __table_args__ = (
+        tenant_reference("operation_requests", "request_id", on_delete="cascade"),
+        tenant_reference("connections", "connection_id", on_delete="cascade"),
+        UniqueConstraint("club_id", "request_id", "target"),
+        CheckConstraint("position between 0 and 99", name="position"),
+        CheckConstraint("lane between 1 and 3", name="lane"),
+        CheckConstraint("schedule_kind in ('immediate', 'fixed')", name="schedule_kind"),
+        CheckConstraint("ready_at >= due_at", name="ready"),
+        CheckConstraint("revision >= 1", name="revision"),
+        CheckConstraint("preflight_failures between 0 and 2", name="preflight_failures"),
+        CheckConstraint(
+            f"num_nulls({', '.join(CLAIM_FIELDS)}) in (0, {len(CLAIM_FIELDS)})", name="claim_whole"
+        ),
+        CheckConstraint(
+            "case state"
+            " when 'pending' then claim_nonce is null and submitted_at is null"
+            " when 'claimed' then claim_nonce is not null and submitted_at is null"
+            " when 'submitted' then claim_nonce is not null and submitted_at is not null"
+            " when 'succeeded' then submitted_at is not null"
+            " when 'indeterminate' then submitted_at is not null"
+            " when 'rejected' then true"
+            " when 'cancelled' then submitted_at is null"
+            " when 'missed' then submitted_at is null"
+            " else false end",
+            name="state",
+        ),
+        CheckConstraint(
+            "state in ('pending', 'claimed', 'submitted') or (claim_nonce is null) = (submitted_at is null)",
+            name="claim_kept",
+        ),
+        CheckConstraint(
+            "(completed_at is not null) = (state not in ('pending', 'claimed', 'submitted'))",
+            name="completed",
+        ),
+        CheckConstraint(
+            "case when state in ('rejected', 'indeterminate', 'cancelled', 'missed')"
+            " then code is not null when state = 'pending' then true else code is null end",
+            name="reason",
+        ),
+        CheckConstraint(_CODE, name="code"),
+        CheckConstraint(_BOUNDED, name="result"),
+        # What may run next, lane by lane. The epoch is in the key so that rows of an older one are never
+        # walked.
+        Index(
+            "operations_runnable_idx",
+            "club_id",
+            "connection_id",
+            "epoch",
+            "lane",
+            "ready_at",
+            "id",
+            postgresql_where=text("state = 'pending'"),
+        ),
+        # Lateness, for each of the two unsent states apart (RCV-06).
+        Index("operations_pending_due_idx", "due_at", "id", postgresql_where=text("state = 'pending'")),
+        Index("operations_claimed_due_idx", "due_at", "id", postgresql_where=text("state = 'claimed'")),
+        Index(
+            "operations_claimed_expiry_idx",
+            "claim_expires_at",
+            "id",
+            postgresql_where=text("state = 'claimed'"),
+        ),
+        Index(
+            "operations_submitted_expiry_idx",
+            "claim_expires_at",
+            "id",
+            postgresql_where=text("state = 'submitted'"),
+        ),
+        # The pages, kind by kind, because a reader may have the permission of some kinds only.
+        Index(
+            "operations_upcoming_idx",
+            "club_id",
+            "kind",
+            "due_at",
+            "id",
+            postgresql_where=text("completed_at is null"),
+        ),
+        Index(
+            "operations_history_idx",
+            "club_id",
+            "kind",
+            "completed_at",
+            "id",
+            postgresql_where=text("completed_at is not null"),
+        ),
+    )
+
+    request_id: Mapped[UUID]
+    position: Mapped[int] = mapped_column(SmallInteger)
+    connection_id: Mapped[UUID]
+    epoch: Mapped[datetime]
+    kind: Mapped[str]
+    payload: Mapped[dict[str, Any]]
+    target: Mapped[str]
+    schedule_kind: Mapped[str | None]
+    due_at: Mapped[datetime]
+    ready_at: Mapped[datetime]
+    lane: Mapped[int] = mapped_column(SmallInteger)
+    state: Mapped[str] = mapped_column(server_default=text("'pending'"))
+    revision: Mapped[int] = mapped_column(server_default=text("1"))
+    actor_id: Mapped[UUID] = mapped_column(ForeignKey("people.id"))
+    preflight_failures: Mapped[int] = mapped_column(SmallInteger, server_default=text("0"))
+    claim_nonce: Mapped[UUID | None]
+    claim_account_id: Mapped[UUID | None]
+    claim_worker_id: Mapped[UUID | None]
+    claim_journal_id: Mapped[UUID | None]
+    claim_fencing_token: Mapped[int | None] = mapped_column(BigInteger)
+    claim_generation: Mapped[int | None]
+    claim_expires_at: Mapped[datetime | None]
+    submitted_at: Mapped[datetime | None]
+    result: Mapped[dict[str, Any] | None]
+    code: Mapped[str | None]
+    completed_at: Mapped[datetime | None]
+    created_at: Mapped[datetime] = mapped_column(server_default=DATABASE_NOW)
+
+
+class LateResult(TenantTable, Base):
+    """What the collector reported for a submission after it had been recorded as unknown: evidence beside the
+    row, which stays as it is (WRK-10). One a submission, the first.
+    """
+
+    __tablename__ = "late_results"
+    __table_args__ = (
+        tenant_reference("operations", "operation_id", on_delete="cascade"),
+        UniqueConstraint("club_id", "operation_id"),
+        CheckConstraint("outcome in ('succeeded', 'rejected', 'indeterminate')", name="outcome"),
+        CheckConstraint(_CODE, name="code"),
+        CheckConstraint(_BOUNDED, name="result"),
+    )
+
+    operation_id: Mapped[UUID]
+    outcome: Mapped[str]
+    code: Mapped[str | None]
+    result: Mapped[dict[str, Any] | None]
+    reported_at: Mapped[datetime] = mapped_column(server_default=DATABASE_NOW)
