@@ -1,29 +1,28 @@
-"""The migrations make what the models say, and docs/reference/schema.sql shows it; `--write` writes that file anew."""
+"""The migrations make what the models say, and docs/reference/schema.sql shows it; `--write` writes that file
+anew."""
 
 from __future__ import annotations
 
 import asyncio
 import sys
-import tempfile
 from pathlib import Path
 
 from lastcall.db.dump import drift, dump
-from lastcall.db.embedded import EmbeddedServer
 from lastcall.db.migrations import migrate
 from lastcall.schema import SCHEMA
+from lastcall.testing.database import temporary_server
 
 COMMITTED = Path("docs/reference/schema.sql")
 
 
 async def look(*, write: bool) -> list[str]:
-    with tempfile.TemporaryDirectory(prefix="lastcall-schema-") as folder:
-        async with EmbeddedServer(Path(folder)) as server:
-            await migrate(server.url, SCHEMA)
-            text = await dump(server.url)
-            complaints = await drift(server.url, SCHEMA)
-            await migrate(server.url, SCHEMA)
-            if await dump(server.url) != text:
-                complaints.append("Running the migrations a second time changed the schema.")
+    async with temporary_server() as server:
+        await migrate(server.url, SCHEMA)
+        text = await dump(server.url)
+        complaints = await drift(server.url, SCHEMA)
+        await migrate(server.url, SCHEMA)
+        if await dump(server.url) != text:
+            complaints.append("Running the migrations a second time changed the schema.")
     if write:
         COMMITTED.write_text(text, encoding="utf-8")
     elif not COMMITTED.exists() or COMMITTED.read_text(encoding="utf-8") != text:

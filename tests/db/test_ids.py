@@ -31,10 +31,9 @@ def test_the_written_form_comes_back_in_either_case_and_sorts_like_the_id(one: U
 def test_nothing_else_is_an_id(text: str) -> None:
     try:
         value = decode_id(text)
-    except Invalid as error:
-        assert error.code == "id_invalid"
-    else:
-        assert encode_id(value) == text.lower()
+    except Invalid:
+        value = None
+    assert value is None or encode_id(value) == text.lower()
 
 
 @pytest.mark.parametrize("text", ["", "8" + "0" * 25, "0" * 25, "0" * 27, "u" * 26, "İ" * 26])

@@ -10,10 +10,10 @@ import itertools
 import os
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
 from urllib.parse import urlsplit, urlunsplit
 
 import pytest
@@ -22,11 +22,11 @@ from lastcall.db.connect import connect
 from lastcall.db.database import Database
 from lastcall.db.embedded import EmbeddedServer
 from lastcall.db.embedded.binaries import DISTRIBUTION, look_at
+from lastcall.db.embedded.folder import locate
+from lastcall.db.embedded.runner import choose_runner
 from lastcall.db.migrations import migrate
 from lastcall.schema import SCHEMA
 from lastcall.testing.clock import INSTALL, TestClock
-
-Result = TypeVar("Result")
 
 FAST = {
     "fsync": "off",
@@ -101,19 +101,26 @@ def postgres_bin(request: pytest.FixtureRequest) -> Path | None:
 
 
 @pytest.fixture(scope="session")
-def postgres(postgres_bin: Path | None) -> Iterator[TestServer]:
-    """The server of this test process, without fsync."""
-    home = Path(tempfile.mkdtemp(prefix="lastcall-test-"))
-    server = EmbeddedServer(home, postgres_bin, settings=FAST)
-    _run(server.__aenter__())
-    try:
-        test_server = TestServer(server)
-        _run(_make_template(test_server))
-        yield test_server
-    finally:
-        _run(server.__aexit__(None, None, None))
-        shutil.rmtree(server.folder.path, ignore_errors=True)
-        shutil.rmtree(home, ignore_errors=True)
+def postgres_servers() -> Iterator[Callable[[Path | None], TestServer]]:
+    """The servers of this test process, each started when it is first asked for."""
+    loop = asyncio.new_event_loop()  # the tests' loops are left alone
+    stack = AsyncExitStack()
+    servers: dict[Path | None, TestServer] = {}
+
+    def get(folder: Path | None) -> TestServer:
+        if folder not in servers:
+            servers[folder] = loop.run_until_complete(stack.enter_async_context(_test_server(folder)))
+        return servers[folder]
+
+    yield get
+    loop.run_until_complete(stack.aclose())
+    loop.close()
+
+
+@pytest.fixture
+def postgres(postgres_bin: Path | None, postgres_servers: Callable[[Path | None], TestServer]) -> TestServer:
+    """The server that this test uses."""
+    return postgres_servers(postgres_bin)
 
 
 @pytest.fixture
@@ -146,24 +153,32 @@ def test_clock(database_url: str) -> TestClock:
     return TestClock(database_url)
 
 
-async def _make_template(server: TestServer) -> None:
-    url = await server.create(_TEMPLATE, template=None)
-    await migrate(url, SCHEMA)
-    connection = await connect(url)
+@asynccontextmanager
+async def temporary_server(
+    bin_dir: Path | None = None, settings: Mapping[str, str] | None = None
+) -> AsyncIterator[EmbeddedServer]:
+    """An embedded server of which nothing is left afterwards, wherever it put its data."""
+    home = Path(tempfile.mkdtemp(prefix="lastcall-test-"))
+    server = EmbeddedServer(home, bin_dir, settings=settings)
     try:
-        await connection.execute(INSTALL)
+        async with server:
+            yield server
     finally:
+        shutil.rmtree(locate(home, choose_runner()).path, ignore_errors=True)
+        shutil.rmtree(home, ignore_errors=True)
+
+
+@asynccontextmanager
+async def _test_server(bin_dir: Path | None) -> AsyncIterator[TestServer]:
+    async with temporary_server(bin_dir, FAST) as server:
+        test_server = TestServer(server)
+        url = await test_server.create(_TEMPLATE, template=None)
+        await migrate(url, SCHEMA)
+        connection = await connect(url)
+        await connection.execute(INSTALL)
         await connection.close()
+        yield test_server
 
 
 def _fresh_name() -> str:
     return f"test_{os.getpid()}_{next(_numbers)}"
-
-
-def _run(work: Coroutine[Any, Any, Result]) -> Result:
-    """On a loop of its own: the tests' loop is left alone, and the server is started from the main thread."""
-    loop = asyncio.new_event_loop()
-    try:
-        return loop.run_until_complete(work)
-    finally:
-        loop.close()
