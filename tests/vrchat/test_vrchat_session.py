@@ -138,9 +138,13 @@ async def test_a_proxys_401_does_not_end_the_session(simulator: Simulator, trans
 async def test_another_account_than_the_expected_one_stops_the_account(
     simulator: Simulator, transport: Transport
 ) -> None:
+    session = Session(transport, simulator.seed.owner_id)
     with pytest.raises(errors.WrongAccount, match="another VRChat account") as caught:
-        await Session(transport, simulator.seed.owner_id).identity()
+        await session.identity()
     assert caught.value.stops_account
+    with pytest.raises(errors.AuthRequired):
+        await session.identity()
+    assert len(simulator.arrivals) == 1
 
 
 async def test_signing_in_as_another_account_leaves_no_session_behind(simulator: Simulator) -> None:

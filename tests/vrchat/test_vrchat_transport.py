@@ -11,7 +11,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
+import httpx2
 import pytest
 import vrchatapi
 from cryptography import x509
@@ -38,6 +40,8 @@ from lastcall.vrchat.transport import (
     Transport,
     user_agent_for,
 )
+
+SHORT = timedelta(seconds=1)
 
 
 def role_path(simulator: Simulator) -> str:
@@ -296,6 +300,62 @@ async def test_a_read_that_fails_raises_its_fault(
     assert type(caught.value) is raised
     if fault.retry_after is not None:
         assert caught.value.retry_after == float(fault.retry_after)
+
+
+# ------------------------------------------------------------------------------------------------ the twins
+
+
+def plain_request(simulator: Simulator, transport: Transport, method: str, path: str) -> dict[str, Any]:
+    headers = {"User-Agent": user_agent_for("ops@example.org"), "Cookie": transport.cookies.header() or ""}
+    return {"method": method, "url": simulator.url + path, "headers": headers}
+
+
+async def test_twin_a_kept_alive_connection_leaves_the_outcome_of_a_write_unknown(
+    simulator: Simulator, transport: Transport
+) -> None:
+    """The guard is the fresh connection; a client that keeps its connections stands in its place."""
+    simulator.arm(faults.reset(applied=True, only_reused=True), method="PUT", times=5)
+    async with httpx2.AsyncClient(trust_env=False) as client:
+        await client.request(**plain_request(simulator, transport, "GET", "/auth/user"))
+        with pytest.raises(httpx2.TransportError):
+            await client.request(**plain_request(simulator, transport, "PUT", role_path(simulator)))
+    assert len(simulator.ledger.entries) == 1
+
+
+async def test_twin_a_client_that_trusts_the_environment_hands_the_write_to_a_proxy(
+    simulator: Simulator, transport: Transport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The guard is that the environment is not read; the library's default stands in its place."""
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    async with recording_proxy() as (address, heard):
+        monkeypatch.setenv("HTTP_PROXY", address)
+        async with httpx2.AsyncClient() as client:
+            with pytest.raises(httpx2.TransportError):
+                await client.request(**plain_request(simulator, transport, "PUT", role_path(simulator)))
+    assert heard[0].startswith(b"PUT http://127.0.0.1")
+    assert b"auth=" in heard[0]
+
+
+async def test_twin_a_time_limit_for_each_read_never_ends_a_dripping_body(
+    simulator: Simulator, transport: Transport
+) -> None:
+    """The guard is the one total time; the library's own limit, a fifth as long, stands in its place."""
+    simulator.arm(faults.drip(0.05), method="PUT")
+    async with httpx2.AsyncClient(trust_env=False, timeout=0.2) as client:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(SHORT.total_seconds()):
+                await client.request(**plain_request(simulator, transport, "PUT", role_path(simulator)))
+
+
+async def test_twin_following_a_redirect_sends_the_write_again(
+    simulator: Simulator, transport: Transport
+) -> None:
+    """The guard is that redirects are not followed; a client that does stands in its place."""
+    simulator.arm(faults.redirect(307, f"/api/1{role_path(simulator)}", applied=True), method="PUT")
+    async with httpx2.AsyncClient(trust_env=False, follow_redirects=True) as client:
+        await client.request(**plain_request(simulator, transport, "PUT", role_path(simulator)))
+    assert [arrival.method for arrival in simulator.arrivals] == ["PUT", "PUT"]
 
 
 def _stock_sdk_assigns(simulator: Simulator, cookie: str) -> None:

@@ -60,7 +60,7 @@ class AuthRequired(Authentication):
     """The session is over, also on a second look: only a person who signs in again helps."""
 
 
-class WrongAccount(Authentication):
+class WrongAccount(AuthRequired):
     """The session is good, but it belongs to another VRChat account than this collector's."""
 
 

@@ -71,7 +71,7 @@ class Session:
         """
         try:
             return await self._read_identity()
-        except (AuthRequired, WrongAccount):
+        except AuthRequired:
             raise
         except Authentication:
             return await self.probe()
@@ -80,7 +80,7 @@ class Session:
         """The one second look after a 401 anywhere. Raises ``AuthRequired`` when the answer is 401 again."""
         try:
             return await self._read_identity()
-        except (AuthRequired, WrongAccount):
+        except AuthRequired:
             raise
         except Authentication as fault:
             raise self._over() from fault
@@ -144,6 +144,7 @@ class Session:
         if user.requires_two_factor_auth is not None or user.id is None:
             raise self._over()
         if self._user_id is not None and user.id.casefold() != self._user_id.casefold():
+            self._is_over = True
             raise WrongAccount(
                 "This session belongs to another VRChat account.",
                 advice="Sign in with the account that this collector was set up for.",
