@@ -1,0 +1,188 @@
+"""One VRChat account as this process runs it: its server calls, its way to VRChat, and what stops it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any, TypeVar
+
+from lastcall.clock import Clock
+from lastcall.collector.journal import Journal
+from lastcall.collector.server import Server
+from lastcall.collector.waiting import first_of
+from lastcall.collector.windows import Window, Windows
+from lastcall.protocol.constants import IDENTITY_AGE, RETRY_DELAY_LEAST
+from lastcall.protocol.messages import Allowance, AllowanceAnswer, Call, LeaseRef, Message
+from lastcall.protocol.steps import Step
+from lastcall.vrchat.errors import Authentication, AuthRequired, ProviderFault, RateLimit, Transient
+from lastcall.vrchat.session import Session
+from lastcall.vrchat.transport import Transport
+
+Observe = Callable[[Step, str], Awaitable[None]]
+"""Told of each step with the operation's id. It is awaited: the step is not over before it returns."""
+
+Answered = TypeVar("Answered", bound=Message)
+
+
+class NoAllowance(Exception):
+    """No requests are free soon enough; ``retry_after`` seconds from now some may be."""
+
+    def __init__(self, retry_after: float) -> None:
+        super().__init__(f"no provider requests are free for {retry_after:.0f} s")
+        self.retry_after = retry_after
+
+
+class BudgetTooLow(Exception):
+    """A limit is below what is needed, so that no wait will ever help (BUD-02)."""
+
+
+class Stopping(Exception):
+    """The process is stopping; work that is not authorized goes no further."""
+
+
+@dataclass
+class Account:
+    """What all passes of one account share. ``stop`` is the process's; times are of the boot clock."""
+
+    account_id: str
+    vrchat_user_id: str
+    worker_id: str
+    server: Server
+    transport: Transport
+    session: Session
+    journal: Journal
+    windows: Windows
+    clock: Clock
+    stop: asyncio.Event
+    observe: Observe
+    fault: ProviderFault | None = None
+    """Why the account may ask VRChat nothing more: signed out, or told to pause until ``paused_until``."""
+    paused_until: float = 0.0
+    _identity_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _identity_asked_at: float | None = None
+
+    async def call(
+        self,
+        sent: type[Call],
+        answered: type[Answered],
+        *,
+        extensions: dict[str, Any] | None = None,
+        **fields: Any,
+    ) -> Answered:
+        """Make one call to the server in this account's name. Raises ``Refused`` or ``Unreachable``."""
+        message = sent(worker_id=self.worker_id, vrchat_user_id=self.vrchat_user_id, **fields)
+        return await self.server.call(message, answered, extensions=extensions)
+
+    # ------------------------------------------------------------------------------------------------ stoppin
+
+    def may_ask(self) -> bool:
+        """Whether the account may send VRChat anything now."""
+        if isinstance(self.fault, RateLimit) and self.clock.boot() >= self.paused_until:
+            self.fault = None
+        return self.fault is None
+
+    def check(self) -> None:
+        """Raise what keeps the account from asking VRChat, if anything does."""
+        if self.stop.is_set():
+            raise Stopping
+        if self.may_ask() or self.fault is None:
+            return
+        if isinstance(self.fault, RateLimit):
+            left = self.paused_until - self.clock.boot()
+            raise RateLimit("VRChat asked this account for a pause.", retry_after=left)
+        raise self.fault
+
+    def heed(self, fault: ProviderFault) -> None:
+        """Stop the whole account where the fault is the account's (RCV-10): a pause, or a session that is
+        over.
+        """
+        if isinstance(fault, RateLimit):
+            until = self.clock.boot() + (fault.retry_after or 0.0)
+            self.paused_until = max(self.paused_until, until)
+            if not isinstance(self.fault, AuthRequired):
+                self.fault = fault
+        elif isinstance(fault, AuthRequired):
+            self.fault = fault
+
+    async def pause(self, seconds: float) -> None:
+        """Wait for so long, or until the process is stopping."""
+        await first_of(self.stop.wait(), self.clock.sleep(timedelta(seconds=seconds)))
+
+    # ------------------------------------------------------------------------------------- requests to VRChat
+
+    async def reserve(self, amount: int, lease: LeaseRef | None, until: float) -> float:
+        """Reserve requests on the server, waiting for them until ``until`` at most; how long they may be
+        used.
+
+        Both are times of the boot clock, the second counted from before the granting call. Raises
+        ``BudgetTooLow``, ``NoAllowance`` and ``Stopping``.
+        """
+        while True:
+            self.check()
+            asked_at = self.clock.boot()
+            answer = await self.call(Allowance, AllowanceAnswer, amount=amount, lease=lease)
+            if answer.is_granted:
+                return asked_at + answer.window_ms / 1000
+            if answer.limit < amount:
+                raise BudgetTooLow
+            retry = max(answer.retry_ms / 1000, RETRY_DELAY_LEAST.total_seconds())
+            if self.clock.boot() + retry > until:
+                raise NoAllowance(retry)
+            await self.pause(retry)
+
+    async def prove_identity(self, until: float) -> None:
+        """Hold a proof, at most ``IDENTITY_AGE`` old, that the session is the expected account's.
+
+        One proof serves all of the account's operations; its request is charged to the account alone.
+        """
+        async with self._identity_lock:
+            if self._has_fresh_identity():
+                return
+            await self.reserve(1, None, until)
+            await self._ask_identity(within=max(0.0, until - self.clock.boot()))
+
+    async def doubt(self, fault: Authentication) -> ProviderFault:
+        """Look once more after a 401 anywhere, then say what it was: a session that is over, or a hiccup."""
+        if isinstance(fault, AuthRequired):
+            return fault
+        async with self._identity_lock:
+            self._identity_asked_at = None
+            try:
+                await self._ask_identity(within=IDENTITY_AGE.total_seconds())
+            except ProviderFault as second:
+                return second
+            except NoAllowance:
+                return fault
+        return Transient("VRChat refused the session once and accepts it again.")
+
+    async def _ask_identity(self, within: float) -> None:
+        slots = await self.windows.hold(1, self.windows.account, within=within)
+        if slots is None:
+            raise NoAllowance(IDENTITY_AGE.total_seconds())
+        try:
+            self.check()
+            slots.charge()
+            read = await self.session.identity()
+        finally:
+            slots.release()
+        self._identity_asked_at = read.asked_at
+
+    def _has_fresh_identity(self) -> bool:
+        asked_at = self._identity_asked_at
+        return asked_at is not None and self.clock.boot() - asked_at <= IDENTITY_AGE.total_seconds()
+
+
+@dataclass
+class HeldLease:
+    """A lease as this process holds it; ``until`` is on the boot clock, counted from before it was asked
+    for.
+    """
+
+    ref: LeaseRef
+    group_id: str
+    window: Window
+    requests_per_minute: int
+    until: float
+    is_lost: bool = False

@@ -1,0 +1,295 @@
+"""One claimed operation on its way: the preflight, the authorization, the one write, its answer, its report.
+
+Everything before the authorization may be tried again later. From the authorization on there is one write at
+most: it is stopped by a guard and reported as not sent, or its intent is on the disk and it goes out once
+(WRK-13 to 15).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import structlog
+
+from lastcall.collector.account import Account, BudgetTooLow, HeldLease, NoAllowance
+from lastcall.collector.reporting import Report, Reporter, when_sent
+from lastcall.collector.server import Refused
+from lastcall.collector.windows import Slots
+from lastcall.errors import Unavailable
+from lastcall.protocol.constants import (
+    RETRY_DELAY_LEAST,
+    RETRY_DELAY_USUAL,
+    SUBMISSION_LIFE,
+    TRANSPORT_TIMEOUT,
+    WORKER_EVIDENCE_AGE,
+)
+from lastcall.protocol.messages import (
+    Authorize,
+    AuthorizeAnswer,
+    ClaimedOperation,
+    ClaimRef,
+    Defer,
+    OwnMemberEvidence,
+    Recorded,
+    Reject,
+    RoleSeen,
+)
+from lastcall.protocol.outcomes import Code, Outcome
+from lastcall.protocol.steps import Step
+from lastcall.vrchat.errors import Authentication, Membership, ProviderFault
+from lastcall.vrchat.evidence import OwnMember, read_own_member
+from lastcall.vrchat.writes import Judgement, Write, WriteKind, write_kind
+from lastcall.vrchat.writes.payload import read_payload
+
+_log = structlog.get_logger("lastcall.collector")
+
+DELAY_MOST_MS = 1e300
+"""The longest delay that is put on the wire: any finite number is accepted there, an infinite one is not."""
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A write that passed its preflight. ``reserved_until``: boot time until which its request is
+    reserved.
+    """
+
+    kind: WriteKind
+    write: Write
+    evidence: OwnMember
+    reserved_until: float
+
+
+class Operation:
+    """Carries out one claim. ``asked_at`` is the boot time from before the claim was asked for."""
+
+    def __init__(
+        self,
+        account: Account,
+        reporter: Reporter,
+        lease: HeldLease,
+        claimed: ClaimedOperation,
+        asked_at: float,
+    ) -> None:
+        self._account = account
+        self._reporter = reporter
+        self._lease = lease
+        self._claimed = claimed
+        self._claim = ClaimRef(
+            club_id=lease.ref.club_id,
+            connection_id=lease.ref.connection_id,
+            epoch=claimed.epoch,
+            fencing_token=lease.ref.fencing_token,
+            operation_id=claimed.operation_id,
+            nonce=claimed.nonce,
+        )
+        self._execute_before = asked_at + claimed.execute_before_ms / 1000
+        self._claimed_until = min(asked_at + claimed.life_ms / 1000, self._execute_before)
+        self._slots: Slots | None = None
+        self._log = _log.bind(operation=claimed.operation_id, kind=claimed.kind)
+
+    async def run(self) -> ProviderFault | None:
+        """Carry it out as far as it goes; the fault to pass on when the pass has to end with it.
+
+        Raises ``Stopping`` when the process stops before the authorization, ``Refused`` and ``Unreachable``
+        when the server is lost: then nothing was sent that is not in the journal.
+        """
+        await self._observe(Step.CLAIM_ANSWERED)
+        try:
+            return await self._run()
+        finally:
+            if self._slots is not None:
+                self._slots.release()
+
+    async def _run(self) -> ProviderFault | None:
+        try:
+            planned = await self._preflight()
+            await self._observe(Step.PREFLIGHT_DONE)
+            self._account.check()
+        except BudgetTooLow:
+            await self._reject(Code.BUDGET_TOO_LOW)
+            return None
+        except NoAllowance as full:
+            await self._defer(Code.RATE_LIMIT, full.retry_after)
+            return None
+        except ProviderFault as fault:
+            return await self._fail(await self._looked_into(fault))
+        if self._account.clock.boot() > min(planned.reserved_until, self._freshness_ends(planned)):
+            # The reservation is over or the evidence too old; another read would use up the write's slot
+            # (BUD-05).
+            await self._defer(Code.RATE_LIMIT, RETRY_DELAY_LEAST.total_seconds())
+            return None
+        return await self._submit(planned)
+
+    # ----------------------------------------------------------------------------------------------- prefligh
+
+    async def _preflight(self) -> Planned:
+        kind = write_kind(self._claimed.kind)
+        read_payload(self._claimed.payload, kind.payload)
+        if self._lease.requests_per_minute < kind.cost:
+            raise BudgetTooLow
+        account, lease, until = self._account, self._lease, self._claimed_until
+        await account.prove_identity(until)
+        within = max(0.0, until - account.clock.boot())
+        self._slots = await account.windows.hold(
+            kind.cost, account.windows.account, lease.window, within=within
+        )
+        account.check()
+        if self._slots is None:
+            raise NoAllowance(RETRY_DELAY_USUAL.total_seconds())
+        reserved_until = await account.reserve(kind.cost, lease.ref, until)
+        await account.prove_identity(reserved_until)  # the waits above may have outlived the first proof
+        account.check()
+        self._slots.charge()
+        evidence = await read_own_member(account.transport, lease.group_id, account.vrchat_user_id)
+        return Planned(kind, kind.plan(self._claimed.payload, evidence), evidence, reserved_until)
+
+    async def _looked_into(self, fault: ProviderFault) -> ProviderFault:
+        return await self._account.doubt(fault) if isinstance(fault, Authentication) else fault
+
+    async def _fail(self, fault: ProviderFault) -> ProviderFault | None:
+        """Record what the fault means for this operation; pass it on when it is more than this
+        operation's.
+        """
+        self._account.heed(fault)
+        if fault.is_transient:
+            await self._defer(fault.code, fault.retry_after)
+            return fault
+        await self._reject(fault.code)
+        return fault if fault.stops_account or isinstance(fault, Membership) else None
+
+    async def _reject(self, code: str) -> None:
+        answer = await self._account.call(Reject, Recorded, claim=self._claim, code=code)
+        self._log.info("rejected before submission", code=code, state=answer.state)
+
+    async def _defer(self, code: str, retry_after: float | None) -> None:
+        """Back to pending after the provider's own delay, else the usual one; never less than the least."""
+        delay = RETRY_DELAY_USUAL.total_seconds() if retry_after is None else retry_after
+        delay_ms = min(max(delay, RETRY_DELAY_LEAST.total_seconds()) * 1000, DELAY_MOST_MS)
+        answer = await self._account.call(Defer, Recorded, claim=self._claim, code=code, delay_ms=delay_ms)
+        self._log.info("deferred", code=code, seconds=delay, state=answer.state)
+
+    # ------------------------------------------------------------------------------------ authorization, writ
+
+    async def _submit(self, planned: Planned) -> ProviderFault | None:
+        """Ask for the authorization and use it. The two minutes run from before it was asked for."""
+        asked_at = self._account.clock.boot()
+        if not await self._authorize(planned):
+            return None
+        await self._observe(Step.AUTHORIZE_ANSWERED)
+        until = min(
+            planned.reserved_until,
+            self._freshness_ends(planned),
+            self._execute_before,
+            asked_at + (SUBMISSION_LIFE - TRANSPORT_TIMEOUT).total_seconds(),
+        )
+        if not self._may_send(until):
+            await self._not_sent("a guard stopped it after the authorization")
+            return None
+        try:
+            await self._account.journal.intend(self._account.account_id, self._claim, self._claimed.kind)
+        except Unavailable as error:
+            await self._not_sent(error.sentence)
+            return None
+        await self._observe(Step.INTENT_FSYNCED)
+        return await self._write(planned, until)
+
+    async def _authorize(self, planned: Planned) -> bool:
+        """Whether the server authorizes the write. A lost answer raises: it settles nothing (WRK-14)."""
+        try:
+            answer = await self._account.call(
+                Authorize,
+                AuthorizeAnswer,
+                extensions=when_sent(lambda: self._observe(Step.AUTHORIZE_SENT)),
+                claim=self._claim,
+                kind=self._claimed.kind,
+                evidence=self._evidence(planned.evidence),
+            )
+        except Refused as refused:
+            if refused.status != 422:
+                raise
+            self._log.error("authorization was malformed", reason=refused.sentence, field=refused.field)
+            await self._reject(Code.PREFLIGHT_FAILED)
+            return False
+        if not answer.is_authorized:
+            self._log.info("not authorized", code=answer.code, state=answer.state)
+        return answer.is_authorized
+
+    def _may_send(self, until: float) -> bool:
+        """The guards between the authorization and the first byte: stop, deadlines, the account, its slot."""
+        account = self._account
+        return (
+            not account.stop.is_set()
+            and account.clock.boot() <= until
+            and account.may_ask()
+            and self._slots is not None
+            and self._slots.left >= 1
+        )
+
+    async def _write(self, planned: Planned, until: float) -> ProviderFault | None:
+        """The one write of this authorization, and what became of it."""
+        account, nonce = self._account, self._claim.nonce
+
+        def may_send() -> bool:
+            if not self._may_send(until) or self._slots is None:
+                return False
+            self._slots.charge()
+            return True
+
+        sent = await account.transport.send_once(
+            planned.write.method,
+            planned.write.path,
+            planned.write.json,
+            may_send=may_send,
+            on_step=lambda step: self._observe(Step(step)),
+        )
+        judged = planned.kind.judge(planned.write, sent)
+        result = dict(judged.result)
+        try:
+            await account.journal.answered(nonce, judged.outcome, judged.code, result)
+        except Unavailable as error:
+            self._log.error("the answer is not in the journal", reason=error.sentence)
+        await self._observe(Step.ANSWER_FSYNCED)
+        self._log.info("written", outcome=judged.outcome.value, code=judged.code)
+        await self._report(judged.outcome, judged.code, result, is_journalled=True)
+        return await self._told_by(judged)
+
+    async def _told_by(self, judged: Judgement) -> ProviderFault | None:
+        """What the answer says about the account, once the outcome is recorded (COL-06)."""
+        if judged.fault is None:
+            return None
+        fault = await self._looked_into(judged.fault)
+        self._account.heed(fault)
+        return fault
+
+    async def _not_sent(self, why: str) -> None:
+        self._log.warning("not sent", reason=why)
+        await self._report(Outcome.REJECTED, Code.NOT_ATTEMPTED, {}, is_journalled=False)
+
+    async def _report(
+        self, outcome: Outcome, code: str | None, result: dict[str, str], *, is_journalled: bool
+    ) -> None:
+        at = self._account.clock.wall()
+        await self._reporter.submit(Report(self._claim, outcome, code, result, at, is_journalled))
+
+    # --------------------------------------------------------------------------------------------------- part
+
+    def _freshness_ends(self, planned: Planned) -> float:
+        return planned.evidence.asked_at + WORKER_EVIDENCE_AGE.total_seconds()
+
+    def _evidence(self, seen: OwnMember) -> OwnMemberEvidence:
+        age = self._account.clock.boot() - seen.asked_at
+        return OwnMemberEvidence(
+            age_ms=math.ceil(age * 1000),
+            group_id=seen.group_id,
+            owner_id=seen.owner_id,
+            user_id=seen.user_id,
+            member_status="member",
+            permissions=tuple(sorted(seen.permissions)),
+            role_ids=seen.role_ids,
+            roles=tuple(RoleSeen(id=role.role_id, name=role.name) for role in seen.roles),
+            privacy=seen.privacy,
+        )
+
+    async def _observe(self, step: Step) -> None:
+        await self._account.observe(step, self._claimed.operation_id)

@@ -1,0 +1,165 @@
+"""One account's life in this process: hello, then wait for what is due and make passes, until it stops."""
+
+from __future__ import annotations
+
+import asyncio
+
+import structlog
+
+from lastcall import __version__
+from lastcall.collector.account import Account, Stopping
+from lastcall.collector.passes import run_pass, tell_failure
+from lastcall.collector.reporting import Reporter
+from lastcall.collector.server import Refused, Unreachable
+from lastcall.collector.waiting import backoff, first_of, jittered
+from lastcall.errors import LastcallError
+from lastcall.protocol.messages import DueConnection, Hello, HelloAnswer, Wait, WaitAnswer
+from lastcall.vrchat.errors import AuthRequired, ProviderFault, RateLimit
+
+_log = structlog.get_logger("lastcall.collector")
+
+MOST_PASSES = 10
+"""Connections of one account that are worked on at a time (club-operations.facts.md, 4.4)."""
+
+UNKNOWN_KEY = 401
+"""The status with which the server refuses a worker key."""
+
+SERVER_BACKOFF_MOST = 60.0
+"""Seconds of the longest wait before a server that did not answer is asked again."""
+
+BREATH = 1.0
+"""Seconds before the server is asked again when all that it names is in hand already."""
+
+
+class AccountRunner:
+    """Runs one account until the process stops or the account's session is over."""
+
+    def __init__(self, account: Account) -> None:
+        self._account = account
+        self._reporter = Reporter(account)
+        self._passes: dict[str, asyncio.Task[None]] = {}
+        self._failures: dict[str, int] = {}
+        self._not_before: dict[str, float] = {}
+        self._must_say_hello = True
+        self._is_known = False
+        self._wake = asyncio.Event()
+        self._log = _log.bind(account=account.account_id)
+
+    async def run(self) -> ProviderFault | None:
+        """Returns why the account ended by itself; ``None`` when the process is stopping.
+
+        Raises ``Refused`` when the server does not know the key at the first hello; a key that is replaced
+        later is no reason to end.
+        """
+        account = self._account
+        await self._reporter.take_up()
+        reporting = asyncio.create_task(self._reporter.run())
+        failures = 0
+        try:
+            while not account.stop.is_set() and not isinstance(account.fault, AuthRequired):
+                try:
+                    await self._turn()
+                    failures = 0
+                except (Refused, Unreachable) as error:
+                    if isinstance(error, Refused) and error.status == UNKNOWN_KEY and not self._is_known:
+                        raise
+                    # The server behind an interruption may have other rows (restored): say hello to it anew.
+                    self._must_say_hello = True
+                    failures += 1
+                    self._log.warning("server", code=error.code, reason=error.sentence, advice=error.advice)
+                    await account.pause(backoff(failures, most=SERVER_BACKOFF_MOST))
+            return account.fault if isinstance(account.fault, AuthRequired) else None
+        finally:
+            await self._passes_over()
+            reporting.cancel()
+            await asyncio.gather(reporting, return_exceptions=True)
+            await self._reporter.try_all()
+            await account.server.close()
+            await account.transport.close()
+
+    async def _turn(self) -> None:
+        account = self._account
+        if isinstance(account.fault, RateLimit) and not account.may_ask():
+            await account.pause(account.paused_until - account.clock.boot())
+            return
+        if self._must_say_hello:
+            await self._passes_over()
+            await self._say_hello()
+        await self._start(await self._due())
+
+    async def _say_hello(self) -> None:
+        """Introduce this process. Nothing of it may be under way: the server takes its old claims back."""
+        account, journal = self._account, self._account.journal
+        answer = await account.call(
+            Hello,
+            HelloAnswer,
+            journal_id=journal.id,
+            is_journal_intact=journal.is_intact,
+            release=__version__,
+            submissions=journal.known(account.account_id),
+        )
+        account.windows.account.limit = answer.requests_per_minute
+        self._must_say_hello, self._is_known = False, True
+        self._log.info("hello", state=answer.account_state, claims_returned=answer.claims_returned)
+        for operation_id in answer.not_attempted:
+            self._log.warning("never sent", operation=operation_id)
+        for connection_id in answer.frozen_connections:
+            self._log.error("the server does not know a submission of this journal", connection=connection_id)
+
+    async def _due(self) -> tuple[DueConnection, ...]:
+        """The long poll, ended early by a stop and by a fault of the account."""
+        found: list[DueConnection] = []
+
+        async def ask() -> None:
+            found.extend((await self._account.call(Wait, WaitAnswer)).due)
+
+        self._wake.clear()
+        if self._account.may_ask():
+            await first_of(ask(), self._account.stop.wait(), self._wake.wait())
+        return tuple(found)
+
+    async def _start(self, due: tuple[DueConnection, ...]) -> None:
+        """Begin a pass for each due connection that has none; wait a little when there is nothing to
+        begin.
+        """
+        now = self._account.clock.boot()
+        has_begun = False
+        for connection in due:
+            key = connection.connection_id
+            is_busy = key in self._passes or len(self._passes) >= MOST_PASSES
+            if is_busy or now < self._not_before.get(key, 0.0) or self._account.stop.is_set():
+                continue
+            self._passes[key] = asyncio.create_task(self._pass(connection))
+            has_begun = True
+        if due and not has_begun:
+            await self._account.pause(jittered(BREATH))
+
+    async def _pass(self, due: DueConnection) -> None:
+        key = due.connection_id
+        has_failed = True
+        try:
+            has_failed = await run_pass(self._account, self._reporter, due) is not None
+        except Stopping:
+            has_failed = False
+        except ProviderFault as fault:
+            await self._tell(fault)
+        except LastcallError as error:
+            self._log.warning("pass ended", connection=key, code=error.code, reason=error.sentence)
+        except Exception:  # noqa: BLE001 - a fault of ours with one connection must not end the others
+            self._log.exception("pass failed", connection=key)
+        finally:
+            self._passes.pop(key, None)
+            self._failures[key] = self._failures.get(key, 0) + 1 if has_failed else 0
+            wait = backoff(self._failures[key]) if has_failed else 0.0
+            self._not_before[key] = self._account.clock.boot() + wait
+            if not self._account.may_ask():
+                self._wake.set()
+
+    async def _tell(self, fault: ProviderFault) -> None:
+        try:
+            await tell_failure(self._account, fault, None)
+        except (Refused, Unreachable) as error:
+            self._log.warning("server", code=error.code, reason=error.sentence)
+
+    async def _passes_over(self) -> None:
+        await asyncio.gather(*self._passes.values(), return_exceptions=True)
