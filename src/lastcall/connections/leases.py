@@ -1,0 +1,154 @@
+"""Leases: which worker may work on a connection, and by which fencing token."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TypeAlias
+from uuid import UUID
+
+import asyncpg
+from sqlalchemy import text
+
+from lastcall.connections.refusals import refused
+from lastcall.connections.signals import LEASE_EXPIRY, work
+from lastcall.connections.worker import LeaseHeld, Worker
+from lastcall.db.connect import Connection
+from lastcall.db.database import Database
+from lastcall.db.transaction import Transaction
+from lastcall.deadlines.signals import Signal
+from lastcall.protocol.constants import LEASE_LIFE
+
+Fetcher: TypeAlias = "Connection | asyncpg.Pool[asyncpg.Record]"
+
+_TAKE = "select * from take_lease($1, $2, $3, $4, $5, $6)"
+_RENEW = "select * from renew_lease($1, $2, $3, $4, $5, $6, $7, $8)"
+_RELEASE = "select * from release_lease($1, $2, $3, $4, $5, $6)"
+_END = text("""
+    update leases set released_at = lastcall_now()
+    where club_id = :club_id and connection_id = :connection_id and released_at is null
+    returning account_id
+""")
+_PASS_OVER = text("""
+    update connections set lease_generation = lease_generation + 1
+    where club_id = :club_id and id = :connection_id
+""")
+
+
+@dataclass(frozen=True)
+class LeaseGiven:
+    """A fresh lease. ``requests_per_minute`` is the lowest of connection, account and fleet."""
+
+    epoch: datetime
+    fencing_token: int
+    life: timedelta
+    state: str
+    group_id: str
+    features: tuple[str, ...]
+    requests_per_minute: int
+    account_requests_per_minute: int
+
+
+@dataclass(frozen=True)
+class LeaseRenewed:
+    """How much longer the lease lasts, and the limits as they are now."""
+
+    life: timedelta
+    requests_per_minute: int
+    account_requests_per_minute: int
+
+
+async def take_lease(db: Database, worker: Worker, club_id: UUID, connection_id: UUID) -> LeaseGiven:
+    """Give the worker the connection, with a token higher than any before.
+
+    Raises a refusal (``refusals.py``): another worker holds it, it is not this account's, or an obstacle.
+    """
+    async with db.transaction() as tx:
+        row = await _only(
+            tx.raw,
+            _TAKE,
+            worker.account_id,
+            worker.generation,
+            worker.worker_id,
+            club_id,
+            connection_id,
+            LEASE_LIFE,
+        )
+        # Also when it is refused: the waiter was offered what may not be worked on, so it must look again.
+        tx.publish(work(worker.account_id))
+        if row["outcome"] == "leased":
+            tx.publish(Signal(LEASE_EXPIRY, row["expires_at"]))
+    if row["outcome"] != "leased":
+        raise refused(row["outcome"])
+    return LeaseGiven(
+        epoch=row["epoch"],
+        fencing_token=row["fencing_token"],
+        life=row["expires_at"] - row["judged_at"],
+        state=row["state"],
+        group_id=row["group_id"],
+        features=tuple(row["features"]),
+        requests_per_minute=row["least_limit"],
+        account_requests_per_minute=row["account_limit"],
+    )
+
+
+async def renew_lease(db: Database, worker: Worker, held: LeaseHeld) -> LeaseRenewed:
+    """Let the lease last ``LEASE_LIFE`` from now on. A lease that is over cannot be renewed, only taken
+    anew."""
+    row = await _only(
+        db.pool,
+        _RENEW,
+        worker.account_id,
+        worker.generation,
+        worker.worker_id,
+        held.club_id,
+        held.connection_id,
+        held.epoch,
+        held.fencing_token,
+        LEASE_LIFE,
+    )
+    if row["outcome"] != "renewed":
+        raise refused(row["outcome"])
+    return LeaseRenewed(
+        life=row["expires_at"] - row["judged_at"],
+        requests_per_minute=row["least_limit"],
+        account_requests_per_minute=row["account_limit"],
+    )
+
+
+async def release_lease(db: Database, worker: Worker, held: LeaseHeld) -> None:
+    """Give the connection back; what became ready meanwhile is offered at once."""
+    async with db.transaction() as tx:
+        row = await _only(
+            tx.raw,
+            _RELEASE,
+            worker.account_id,
+            worker.generation,
+            worker.worker_id,
+            held.club_id,
+            held.connection_id,
+            held.fencing_token,
+        )
+        if row["outcome"] == "released":
+            tx.publish(work(worker.account_id))
+    if row["outcome"] != "released":
+        raise refused(row["outcome"])
+
+
+async def end_open_leases(tx: Transaction, connections: Sequence[tuple[UUID, UUID]]) -> None:
+    """End the open leases of these connections; the caller holds their gates. The token is passed over, so
+    that not even a lost answer to the lease call can bring the old one back."""
+    for club_id, connection_id in connections:
+        key = {"club_id": club_id, "connection_id": connection_id}
+        account_id = await tx.scalar(_END, key)
+        if account_id is not None:
+            await tx.execute(_PASS_OVER, key)
+            tx.publish(work(account_id))
+
+
+async def _only(on: Fetcher, statement: str, *arguments: object) -> asyncpg.Record:
+    row = await on.fetchrow(statement, *arguments)
+    if row is None:
+        raise AssertionError("A lease function answers exactly one row.")
+    return row

@@ -1,0 +1,174 @@
+"""Kill switches, limits and the thaw: how operators stop work and let it go on.
+
+Each switch takes its gate alone, so that when the command returns no authorization that began before it is
+still under way, and none begins after it. A result of what was already sent is not stopped by any of them
+(WRK-06).
+"""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from sqlalchemy import select, update
+
+from lastcall.clubs.activity import COMMAND_LINE, log
+from lastcall.clubs.permissions import Permission
+from lastcall.clubs.policy import require
+from lastcall.connections.accounts import require_operator
+from lastcall.connections.gates import lock_account, lock_fleet, raise_gate
+from lastcall.connections.signals import CONNECTION_TOPIC, key_drop, work
+from lastcall.connections.tables import ALLOWANCE_MOST, Account, Connection, FleetSettings
+from lastcall.db.bus import Hint
+from lastcall.db.clock import NOW
+from lastcall.db.database import Database
+from lastcall.db.transaction import Transaction
+from lastcall.errors import Invalid, NotFound
+from lastcall.people.actor import Actor
+from lastcall.people.audit import audit
+
+
+async def set_fleet_switch(db: Database, actor: Actor | None, *, is_on: bool) -> None:
+    """Stop (or no longer stop) every account."""
+    require_operator(actor)
+    async with db.transaction() as tx:
+        await lock_fleet(tx)
+        await tx.execute(update(FleetSettings).values(kill_switch=is_on))
+        await _wake_all(tx)
+        await audit(tx, actor.person_id if actor else None, "fleet.kill_switch", "fleet", is_on=is_on)
+
+
+async def set_account_switch(db: Database, actor: Actor | None, account_id: UUID, *, is_on: bool) -> None:
+    """Stop (or no longer stop) one account."""
+    require_operator(actor)
+    async with db.transaction() as tx:
+        await lock_account(tx, account_id)
+        await _set_on_account(tx, account_id, {"kill_switch": is_on})
+        await audit(
+            tx, actor.person_id if actor else None, "account.kill_switch", str(account_id), is_on=is_on
+        )
+
+
+async def set_connection_switch(
+    db: Database, actor: Actor | None, club_id: UUID, connection_id: UUID, *, is_on: bool
+) -> None:
+    """Stop (or no longer stop) one connection; needs ``manage_connection`` or an operator."""
+    async with db.transaction() as tx:
+        await require_connection_manager(tx, actor, club_id)
+        await _set_on_connection(tx, club_id, connection_id, {"kill_switch": is_on})
+        await log(
+            tx,
+            club_id,
+            actor or COMMAND_LINE,
+            "connection.kill_switch",
+            "connection",
+            connection_id,
+            {"is_on": is_on},
+        )
+
+
+async def thaw_connection(db: Database, actor: Actor | None, club_id: UUID, connection_id: UUID) -> None:
+    """Let a frozen connection work again: a person has looked at what its collector knew and we did not."""
+    async with db.transaction() as tx:
+        await require_connection_manager(tx, actor, club_id)
+        await _set_on_connection(tx, club_id, connection_id, {"frozen_at": None, "frozen_reason": None})
+        await log(tx, club_id, actor or COMMAND_LINE, "connection.thawed", "connection", connection_id)
+
+
+async def set_fleet_limit(db: Database, actor: Actor | None, requests_per_minute: int) -> None:
+    """Set how many provider requests a minute all accounts share."""
+    require_operator(actor)
+    _check_limit(requests_per_minute)
+    async with db.transaction() as tx:
+        await tx.execute(update(FleetSettings).values(requests_per_minute=requests_per_minute))
+        await _wake_all(tx)
+        await audit(
+            tx, actor.person_id if actor else None, "fleet.limit", "fleet", per_minute=requests_per_minute
+        )
+
+
+async def set_account_limit(
+    db: Database, actor: Actor | None, account_id: UUID, requests_per_minute: int
+) -> None:
+    """Set how many provider requests a minute the account may make."""
+    require_operator(actor)
+    _check_limit(requests_per_minute)
+    async with db.transaction() as tx:
+        await _set_on_account(tx, account_id, {"requests_per_minute": requests_per_minute})
+        await audit(
+            tx,
+            actor.person_id if actor else None,
+            "account.limit",
+            str(account_id),
+            per_minute=requests_per_minute,
+        )
+
+
+async def set_connection_limit(
+    db: Database, actor: Actor | None, club_id: UUID, connection_id: UUID, requests_per_minute: int
+) -> None:
+    """Set how many of the account's requests a minute this connection may use. Operators only: the account is
+    shared by clubs."""
+    require_operator(actor)
+    _check_limit(requests_per_minute)
+    async with db.transaction() as tx:
+        await _set_on_connection(tx, club_id, connection_id, {"requests_per_minute": requests_per_minute})
+        await log(
+            tx,
+            club_id,
+            actor or COMMAND_LINE,
+            "connection.limit",
+            "connection",
+            connection_id,
+            {"per_minute": requests_per_minute},
+        )
+
+
+async def require_connection_manager(tx: Transaction, actor: Actor | None, club_id: UUID) -> None:
+    """An operator, or ``manage_connection`` in the club."""
+    if actor is not None and not actor.is_operator:
+        await require(tx, actor, club_id, Permission.MANAGE_CONNECTION)
+
+
+def connection_unknown() -> NotFound:
+    return NotFound("connection_unknown", "There is no such connection.")
+
+
+def _check_limit(requests_per_minute: int) -> None:
+    if not 1 <= requests_per_minute <= ALLOWANCE_MOST:
+        raise Invalid(
+            "limit_out_of_range",
+            f"A limit of {requests_per_minute} requests a minute is out of range.",
+            advice=f"Choose a number from 1 to {ALLOWANCE_MOST}.",
+            field="requests_per_minute",
+        )
+
+
+async def _set_on_account(tx: Transaction, account_id: UUID, values: dict[str, object]) -> None:
+    changed = await tx.scalar(
+        update(Account).where(Account.id == account_id).values(**values, updated_at=NOW).returning(Account.id)
+    )
+    if changed is None:
+        raise NotFound("account_unknown", "There is no such account.")
+    tx.publish(key_drop(account_id))
+    tx.publish(work(account_id))
+
+
+async def _set_on_connection(
+    tx: Transaction, club_id: UUID, connection_id: UUID, values: dict[str, object]
+) -> None:
+    if not await raise_gate(tx, club_id, connection_id):
+        raise connection_unknown()
+    account_id = await tx.scalar(
+        update(Connection)
+        .where(Connection.club_id == club_id, Connection.id == connection_id)
+        .values(**values, updated_at=NOW)
+        .returning(Connection.account_id)
+    )
+    tx.publish(work(account_id))
+    tx.publish(Hint(club_id, CONNECTION_TOPIC))
+
+
+async def _wake_all(tx: Transaction) -> None:
+    tx.publish(key_drop(None))
+    for account_id in (await tx.execute(select(Account.id))).scalars():
+        tx.publish(work(account_id))
