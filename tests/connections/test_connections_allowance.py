@@ -82,9 +82,9 @@ async def test_without_the_row_lock_two_processes_pass_the_limit(site, test_cloc
     await set_account_limit(site.db, None, site.worker.account_id, 10)
     await reserve(site.db, site.worker, 1, None)
     source = await site.db.pool.fetchval("select pg_get_functiondef('reserve_allowance'::regproc)")
+    charging = "    foreach v_scope in array v_scopes loop\n        perform allowance_charge"
     unlocked = source.replace(" for no key update;", ";").replace(
-        "    foreach v_scope in array v_scopes loop\n        perform allowance_charge",
-        "    perform pg_sleep(0.2);\n    foreach v_scope in array v_scopes loop\n        perform allowance_charge",
+        charging, f"    perform pg_sleep(0.2);\n{charging}"
     )
     assert unlocked.count("pg_sleep") == 1
     assert "for no key update" not in unlocked
