@@ -19,7 +19,11 @@ NOT_SUITES = {"__main__", "harness"}
 
 async def main(names: list[str]) -> int:
     console = Console()
-    suites = [m.name for m in pkgutil.iter_modules(benchmarks.__path__) if m.name not in NOT_SUITES and m.name[0] != "_"]
+    suites = [
+        m.name
+        for m in pkgutil.iter_modules(benchmarks.__path__)
+        if m.name not in NOT_SUITES and m.name[0] != "_"
+    ]
     unknown = set(names) - set(suites)
     if unknown:
         console.print(f"No benchmark is called {', '.join(sorted(unknown))}; there are {', '.join(suites)}.")
@@ -34,7 +38,12 @@ async def main(names: list[str]) -> int:
     for figure in figures:
         verdict = "" if not figure.limit else "held" if figure.held else "MISSED"
         table.add_row(
-            figure.name, figure.layer, f"{figure.value:,.3g} {figure.unit}".strip(), figure.limit, verdict, figure.note
+            figure.name,
+            figure.layer,
+            f"{figure.value:,.3g} {figure.unit}".strip(),
+            figure.limit,
+            verdict,
+            figure.note,
         )
     console.print(table)
     return int(not all(figure.held for figure in figures))

@@ -110,9 +110,7 @@ async def medians(
     subject: Callable[[], Awaitable[float]], baseline: Callable[[], Awaitable[float]], runs: int = RUNS
 ) -> tuple[float, float, float]:
     """Run both in turn, ``runs`` times; return (subject, baseline, ratio) as medians, the ratio taken pair by pair."""
-    pairs = []
-    for _ in range(runs):
-        pairs.append((await subject(), await baseline()))
+    pairs = [(await subject(), await baseline()) for _ in range(runs)]
     ratio = statistics.median(a / b for a, b in pairs)
     return statistics.median(a for a, _ in pairs), statistics.median(b for _, b in pairs), ratio
 

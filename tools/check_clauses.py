@@ -58,8 +58,8 @@ def main() -> int:
         f"{clause} is claimed in {KEPT} but stands in no table." for clause in kept if clause not in clauses
     ]
     for complaint in complaints:
-        print(complaint, file=sys.stderr)  # noqa: T201
-    print(f"{len(kept)} clauses claimed, {len(tested)} marked by tests, {len(clauses)} in the table.")  # noqa: T201
+        print(complaint, file=sys.stderr)
+    print(f"{len(kept)} clauses claimed, {len(tested)} marked by tests, {len(clauses)} in the table.")
     return bool(complaints)
 
 

@@ -19,7 +19,7 @@ def main() -> int:
         if lock.suffix == ".txt" and "--hash=sha256:" not in text:
             complaints.append(f"{lock} has no hashes; make it anew with `make locks`.")
     for complaint in complaints:
-        print(complaint, file=sys.stderr)  # noqa: T201
+        print(complaint, file=sys.stderr)
     return bool(complaints)
 
 

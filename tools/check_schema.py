@@ -33,7 +33,7 @@ async def look(*, write: bool) -> list[str]:
 def main() -> int:
     complaints = asyncio.run(look(write="--write" in sys.argv[1:]))
     for complaint in complaints:
-        print(complaint, file=sys.stderr)  # noqa: T201
+        print(complaint, file=sys.stderr)
     return bool(complaints)
 
 
