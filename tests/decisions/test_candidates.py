@@ -1,0 +1,239 @@
+"""What is a candidate, judged under the row's own lock, and what is none."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import asyncpg
+import pytest
+from lastcall.deadlines.owner import Done, Stop
+from tests.decisions.conftest import NINETY_DAYS, Door, open_door, replace_in_routine
+
+from lastcall.access.invites import create_invite, revoke_invite
+from lastcall.access.requests import (
+    Activity,
+    AgentSubject,
+    Decided,
+    RequestStatus,
+    record_join_request,
+    write_join_request_change,
+)
+from lastcall.db.database import Database
+from lastcall.db.ids import new_id
+from lastcall.db.transaction import Transaction
+from lastcall.decisions.join_request_retention import JoinRequestRetention, join_request_retention
+from lastcall.decisions.retention import archive_join_request, keep_join_request
+from lastcall.testing.locks import wait_until_blocked
+
+SETTLE = "4_settle_join_request.sql"
+LOCK = "    for no key update;\n    if not found then"
+
+
+async def sweep(database: Database) -> int:
+    """One whole cycle; how many rows it settled."""
+    result = await join_request_retention(database).run_pass(Stop())
+    assert isinstance(result, Done), result
+    return result.done
+
+
+async def next_deadline(database: Database) -> datetime | None:
+    return (await JoinRequestRetention(database).next_deadline()).deadline
+
+
+@pytest.mark.clause("RET-01")
+async def test_a_pending_request_of_an_active_club_is_a_candidate_and_others_are_not(
+    database: Database, door: Door
+) -> None:
+    waiting = await door.overdue()
+    decided = await door.overdue()
+    await write_join_request_change(
+        database, door.owner, door.club_id, decided, Decided(RequestStatus.REJECTED)
+    )
+    elsewhere = await open_door(database, "cellar")
+    paused = await elsewhere.overdue()
+    await database.pool.execute("update clubs set state = 'paused' where id = $1", elsewhere.club_id)
+    never = await open_door(database, "vault")
+    kept_for_ever = await never.overdue()
+    await database.pool.execute("update clubs set retention_days = null where id = $1", never.club_id)
+
+    await sweep(database)
+
+    assert await door.archived_at(waiting) is not None
+    assert await door.archived_at(decided) is None
+    assert await elsewhere.archived_at(paused) is None
+    assert await never.archived_at(kept_for_ever) is None
+
+
+@pytest.mark.clause("RET-01")
+async def test_no_request_can_carry_the_invite_of_another_club(database: Database, door: Door) -> None:
+    elsewhere = await open_door(database, "cellar")
+    invite_id = await create_invite(database, elsewhere.owner, elsewhere.club_id)
+    with pytest.raises(asyncpg.ForeignKeyViolationError):
+        await database.pool.execute(
+            "insert into join_requests (club_id, id, invite_id, subject_kind, agent_name)"
+            " values ($1, $2, $3, 'agent', 'x')",
+            door.club_id,
+            new_id(),
+            invite_id,
+        )
+
+
+@pytest.mark.clause("RET-02")
+async def test_kept_and_archived_requests_schedule_nothing(database: Database, door: Door) -> None:
+    kept, archived = await door.overdue(), await door.waits_since(timedelta(days=3))
+    await keep_join_request(database, door.owner, door.club_id, kept, keep=True, seen_version=0)
+    await archive_join_request(database, door.owner, door.club_id, archived, seen_version=0)
+    assert await next_deadline(database) is None
+    assert await JoinRequestRetention(database).boundary() is None
+    assert await sweep(database) == 0
+    await keep_join_request(database, door.owner, door.club_id, kept, keep=False, seen_version=1)
+    assert await next_deadline(database) is not None
+    assert await sweep(database) == 1
+
+
+@pytest.mark.clause("RET-03")
+async def test_an_invites_expiry_and_revocation_stop_no_retention(database: Database, door: Door) -> None:
+    now = await database.pool.fetchval("select lastcall_now()")
+    requests = []
+    for end in ("revoked_at", "expires_at"):
+        invite_id = await create_invite(database, door.owner, door.club_id)
+        requests.append(
+            await record_join_request(
+                database,
+                door.club_id,
+                invite_id,
+                AgentSubject("agent"),
+                activity_at=now - NINETY_DAYS,
+            )
+        )
+        if end == "revoked_at":
+            await revoke_invite(database, door.owner, door.club_id, invite_id)
+        else:
+            await database.pool.execute(
+                "update invites set expires_at = lastcall_now() - interval '1 day' where id = $1", invite_id
+            )
+    assert await next_deadline(database) is not None
+    await sweep(database)
+    for request_id in requests:
+        assert await door.archived_at(request_id) is not None
+
+
+Writer = Callable[[Transaction, Database, Door, UUID], Awaitable[Any]]
+
+
+async def decides(_tx: Transaction, db: Database, door: Door, request: UUID) -> None:
+    change = Decided(RequestStatus.APPROVED)
+    await write_join_request_change(db, door.owner, door.club_id, request, change)
+
+
+async def moves_activity(_tx: Transaction, db: Database, door: Door, request: UUID) -> None:
+    await write_join_request_change(db, door.owner, door.club_id, request, Activity())
+
+
+async def keeps(_tx: Transaction, db: Database, door: Door, request: UUID) -> None:
+    await keep_join_request(db, door.owner, door.club_id, request, keep=True, seen_version=0)
+
+
+async def archives(_tx: Transaction, db: Database, door: Door, request: UUID) -> None:
+    await archive_join_request(db, door.owner, door.club_id, request, seen_version=0)
+
+
+async def pauses_the_club(tx: Transaction, _db: Database, door: Door, request: UUID) -> None:
+    await tx.raw.execute("select from join_requests where id = $1 for no key update", request)
+    await tx.raw.execute("update clubs set state = 'paused' where id = $1", door.club_id)
+
+
+async def deletes(tx: Transaction, _db: Database, _door: Door, request: UUID) -> None:
+    await tx.raw.execute("delete from join_requests where id = $1", request)
+
+
+@pytest.mark.clause("RET-10", "RET-11")
+@pytest.mark.parametrize("writer", [decides, moves_activity, keeps, archives, pauses_the_club, deletes])
+async def test_a_writer_that_wins_the_lock_is_seen_by_the_sweep_that_waited_for_it(
+    database: Database, door: Door, writer: Writer
+) -> None:
+    request = await door.overdue()
+    async with database.transaction() as tx:
+        await writer(tx, database, door, request)
+        sweeping = asyncio.create_task(sweep(database))
+        await wait_until_blocked(database, "settle_join_request", by=tx.raw.get_server_pid())
+    await sweeping
+    reasons = await database.pool.fetch("select archived_reason from retention where archived_at is not null")
+    assert [row["archived_reason"] for row in reasons] == (["manual"] if writer is archives else [])
+    assert await JoinRequestRetention(database).boundary() is None, "what was refused is not found again"
+
+
+@pytest.mark.clause("RET-21")
+@pytest.mark.postgres15
+async def test_the_sweep_really_waits_for_the_row_lock(database: Database, door: Door) -> None:
+    request = await door.overdue()
+    async with database.transaction() as tx:
+        await moves_activity(tx, database, door, request)
+        sweeping = asyncio.create_task(sweep(database))
+        # The writer lets go only once the server itself reports that the sweep waits for it.
+        await wait_until_blocked(database, "settle_join_request", by=tx.raw.get_server_pid())
+        assert not sweeping.done()
+    await sweeping
+    assert await door.archived_at(request) is None
+
+
+@pytest.mark.clause("RET-21")
+async def test_twin_without_the_lock_clause_the_sweep_judges_before_it_waits_and_archives_what_just_moved(
+    database: Database, door: Door
+) -> None:
+    await replace_in_routine(database, SETTLE, LOCK, "    ;\n    if not found then")
+    request = await door.overdue()
+    async with database.transaction() as tx:
+        await moves_activity(tx, database, door, request)
+        sweeping = asyncio.create_task(sweep(database))
+        # It still waits, but only where it writes: by then it has judged what was there before the writer.
+        await wait_until_blocked(database, "settle_join_request", by=tx.raw.get_server_pid())
+    await sweeping
+    assert await door.archived_at(request) is not None
+
+
+async def test_twin_one_statement_that_locks_and_judges_archives_what_was_just_kept(
+    database: Database, door: Door
+) -> None:
+    sql = """
+        create or replace function settle_join_request(
+            p_club uuid, p_id uuid, p_retention_id uuid, p_log_id uuid
+        ) returns text language plpgsql as $$
+        begin
+            with judged as materialized (
+                select j.activity_at
+                from join_requests j
+                join clubs c on c.id = j.club_id and c.state = 'active'
+                left join retention r on r.club_id = j.club_id and r.join_request_id = j.id
+                where j.club_id = p_club and j.id = p_id and j.status = 'pending_approval'
+                  and r.keep is not true and r.archived_at is null
+                  and j.activity_at + make_interval(hours => 24 * c.retention_days) <= (select lastcall_now())
+                for no key update of j
+            )
+            insert into retention as r (
+                club_id, id, join_request_id, archived_at, archived_reason, archived_by_kind,
+                archive_version, source_activity_at
+            )
+            select p_club, p_retention_id, p_id, lastcall_now(), 'idle', 'system', 1, judged.activity_at
+            from judged
+            on conflict (club_id, join_request_id) do update
+            set archived_at = excluded.archived_at, archived_reason = excluded.archived_reason,
+                archived_by_kind = excluded.archived_by_kind, version = r.version + 1,
+                archive_version = r.archive_version + 1;
+            return case when found then 'archived' else 'not_due' end;
+        end $$
+    """
+    for one_statement in (False, True):
+        if one_statement:
+            await database.pool.execute(sql)
+        request = await door.overdue()
+        async with database.transaction() as tx:
+            await keeps(tx, database, door, request)
+            sweeping = asyncio.create_task(sweep(database))
+            await wait_until_blocked(database, "settle_join_request", by=tx.raw.get_server_pid())
+        await sweeping
+        assert (await door.archived_at(request) is not None) is one_statement
