@@ -10,7 +10,6 @@ from uuid import UUID
 
 import asyncpg
 import pytest
-from lastcall.deadlines.owner import Done, Stop
 from tests.decisions.conftest import NINETY_DAYS, Door, open_door, replace_in_routine
 
 from lastcall.access.invites import create_invite, revoke_invite
@@ -25,6 +24,7 @@ from lastcall.access.requests import (
 from lastcall.db.database import Database
 from lastcall.db.ids import new_id
 from lastcall.db.transaction import Transaction
+from lastcall.deadlines.owner import Done, Stop
 from lastcall.decisions.join_request_retention import JoinRequestRetention, join_request_retention
 from lastcall.decisions.retention import archive_join_request, keep_join_request
 from lastcall.testing.locks import wait_until_blocked

@@ -6,12 +6,12 @@ import asyncio
 from datetime import datetime, timedelta
 
 import pytest
-from lastcall.deadlines.owner import Done, Failed, More, PassResult, Stop
-from lastcall.deadlines.sweep import SweepOwner
 from tests.decisions.conftest import NINETY_DAYS, Door
 
 from lastcall.access.requests import Activity, Decided, RequestStatus, write_join_request_change
 from lastcall.db.database import Database
+from lastcall.deadlines.owner import Done, Failed, More, PassResult, Stop
+from lastcall.deadlines.sweep import SweepOwner
 from lastcall.decisions.join_request_retention import join_request_retention
 
 
