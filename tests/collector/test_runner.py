@@ -188,7 +188,7 @@ async def test_a_corrupt_journal_stops_the_start_with_one_sentence(bench: Bench)
     journal = bench.folder / "journal"
     first, second, *rest = journal.read_bytes().split(b"\n")
     journal.write_bytes(b"\n".join([first, second[:-5] + b"?????", *rest]))
-    with pytest.raises(Invalid, match="The journal .* is damaged at byte"):
+    with pytest.raises(Invalid, match=r"The journal .* is damaged at byte"):
         await serve(bench.config(), nobody_to_ask, asyncio.Event())
     with contextlib.closing(StateFolder.open(bench.folder)):
         pass

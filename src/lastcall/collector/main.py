@@ -21,13 +21,12 @@ from lastcall.collector.state import StateFolder, replace_durably
 from lastcall.collector.windows import Windows
 from lastcall.errors import Invalid, LastcallError
 from lastcall.protocol.steps import Step
+from lastcall.settings import Settings
 from lastcall.vrchat.cookies import cookie_file, key_file
 from lastcall.vrchat.session import Credentials, Session
 from lastcall.vrchat.transport import Transport, user_agent_for
 
 _log = structlog.get_logger("lastcall.collector")
-
-VRCHAT_URL = "https://api.vrchat.cloud/api/1"
 
 FIRST_LIMIT = 1
 """Requests a minute of an account until the server has said how many: enough to prove who it is."""
@@ -56,8 +55,32 @@ class CollectorConfig:
     state_folder: Path
     contact: str
     accounts: tuple[AccountConfig, ...]
-    vrchat_url: str = VRCHAT_URL
+    vrchat_url: str
     signs_in_anew: bool = False
+
+
+def config_from(settings: Settings) -> CollectorConfig:
+    """What the settings say about the collector. Raises ``Invalid`` for one that is missing."""
+    for name in ("account", "worker_key", "vrchat_contact"):
+        if not getattr(settings, name):
+            raise Invalid(
+                f"{name}_missing",
+                f"The collector needs the setting {name}.",
+                advice=f"Set LASTCALL_{name.upper()}. `lastcall account add` prints account and worker key.",
+                field=name,
+            )
+    credentials = None
+    if settings.vrchat_username and settings.vrchat_password:
+        credentials = Credentials(
+            settings.vrchat_username, settings.vrchat_password, settings.vrchat_totp_secret
+        )
+    return CollectorConfig(
+        server_url=settings.server_url,
+        state_folder=settings.home / "collector",
+        contact=settings.vrchat_contact or "",
+        accounts=(AccountConfig(settings.account or "", settings.worker_key or "", credentials),),
+        vrchat_url=settings.vrchat_url,
+    )
 
 
 async def log_step(step: Step, operation_id: str) -> None:

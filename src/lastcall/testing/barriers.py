@@ -1,0 +1,95 @@
+"""Named places where a test stops a real process, looks around, and kills it or lets it go on.
+
+The folder of the barriers is shared by the test and the processes. A barrier is armed by a file; whoever comes to it
+first takes the file, says that it is there, and waits for another. Nothing but ``lastcall.testing.run`` looks for
+such a folder, so the product has no switch for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+
+from lastcall.protocol.steps import Step
+from lastcall.testing.waiting import eventually
+
+_LOOK_AGAIN = 0.01
+_FUNCTION = re.compile(r"\bfrom\s+(\w+)\s*\(", re.IGNORECASE)
+
+
+class Barriers:
+    """The test's side. ``name`` is a step of the collector, or ``<SQL function>.before`` or ``.after``."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        folder.mkdir(exist_ok=True)
+
+    def arm(self, name: str) -> None:
+        """Stop the next process that comes there."""
+        self.clear(name)
+        (self.folder / f"{name}.armed").touch()
+
+    async def reached(self, name: str, within: float = 20.0) -> int:
+        """The pid of the process that stands there."""
+        there = self.folder / f"{name}.reached"
+        await eventually(there.exists, within=within, message=f"nobody came to {name}")
+        return int(there.read_text())
+
+    def is_reached(self, name: str) -> bool:
+        """Whether a process stands, or stood, there."""
+        return (self.folder / f"{name}.reached").exists()
+
+    def release(self, name: str) -> None:
+        """Let the process that stands there go on."""
+        (self.folder / f"{name}.released").touch()
+
+    def clear(self, name: str) -> None:
+        """Forget the barrier, whatever became of it."""
+        for state in ("armed", "reached", "released"):
+            (self.folder / f"{name}.{state}").unlink(missing_ok=True)
+
+
+async def stand(folder: Path, name: str) -> None:
+    """A process's side: stop here if the barrier is armed, once."""
+    armed = folder / f"{name}.armed"
+    taken = folder / f"{name}.{os.getpid()}"
+    try:
+        armed.rename(taken)
+    except FileNotFoundError:
+        return
+    taken.write_text(str(os.getpid()))
+    taken.rename(folder / f"{name}.reached")
+    released = folder / f"{name}.released"
+    while not released.exists():  # noqa: ASYNC110 - the test that releases it is another process
+        await asyncio.sleep(_LOOK_AGAIN)
+
+
+def observer(folder: Path) -> Callable[[Step, str], Awaitable[None]]:
+    """The collector's observer that stops at its steps."""
+
+    async def observe(step: Step, _operation_id: str) -> None:
+        await stand(folder, step.value)
+
+    return observe
+
+
+def stop_around_hot_steps(folder: Path) -> None:
+    """Make this process stop before each hot function is sent, and after its commit before its answer is used."""
+    fetchrow = asyncpg.Connection.fetchrow
+
+    async def stopping(self: Any, query: str, *arguments: Any, **options: Any) -> Any:
+        found = _FUNCTION.search(query)
+        if found is None:
+            return await fetchrow(self, query, *arguments, **options)
+        await stand(folder, f"{found[1]}.before")
+        row = await fetchrow(self, query, *arguments, **options)
+        await stand(folder, f"{found[1]}.after")
+        return row
+
+    asyncpg.Connection.fetchrow = stopping  # type: ignore[method-assign]
