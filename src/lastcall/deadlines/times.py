@@ -18,8 +18,11 @@ LAST = (datetime.max.replace(tzinfo=UTC) - EPOCH) // MICROSECOND
 
 
 def to_microseconds(moment: datetime) -> int:
-    """An aware time as whole microseconds since 1970, exact."""
-    return (moment - EPOCH) // MICROSECOND
+    """An aware time as whole microseconds since 1970, exact.
+
+    The driver's *infinity* comes without a zone; it is the end of the calendar.
+    """
+    return (moment.replace(tzinfo=moment.tzinfo or UTC) - EPOCH) // MICROSECOND
 
 
 def to_datetime(microseconds: int) -> datetime:
