@@ -120,7 +120,9 @@ async def test_twin_taking_an_unclear_commit_for_a_failed_one_forgets_the_late_r
         await scene.write()
     await proxy.release()
     await scene.clock.advance(timedelta(days=1))
-    assert (scene.status.deadline, scene.status.reads) == (None, 1), "the row is there, and nobody waits for it"
+    assert (scene.status.deadline, scene.status.reads) == (None, 1), (
+        "the row is there, and nobody waits for it"
+    )
 
 
 @pytest.mark.clause("ACC-09")
