@@ -46,7 +46,9 @@ class Settings:
     host: str = "127.0.0.1"
     port: int = 8420
     public_url: str = "http://localhost:8420"
-    """How browsers reach the server. With https, cookies are marked Secure."""
+    """How browsers reach the server; another ``port`` changes it unless it is set too. With https,
+    cookies are marked Secure.
+    """
     trust_proxy: bool = False
     """Whether a proxy in front is the only way in, so that its X-Forwarded headers may be believed."""
     wake_channel: bool = False
@@ -100,6 +102,8 @@ def load(
     environment = os.environ if environment is None else environment
     given = _from_file((folder or Path.cwd()) / FILE_NAME) | _from_environment(environment)
     given |= {name: (name, value) for name, value in overrides.items() if value is not None}
+    if "port" in given and "public_url" not in given:
+        given["public_url"] = ("public_url", f"http://localhost:{given['port'][1]}")
     settings = Settings(**{name: _value(name, source, raw) for name, (source, raw) in given.items()})
     _check_ranges(settings, {name: source for name, (source, _) in given.items()})
     return settings

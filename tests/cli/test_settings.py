@@ -26,6 +26,13 @@ def test_without_anything_set_the_documented_values_hold(tmp_path: Path) -> None
     assert not settings.is_https
 
 
+def test_the_public_address_follows_the_port_until_it_is_set_itself(tmp_path: Path) -> None:
+    assert load({"LASTCALL_PORT": "9002"}, tmp_path).public_url == "http://localhost:9002"
+    named = {"LASTCALL_PORT": "9002", "LASTCALL_PUBLIC_URL": "https://club.example.org"}
+    assert load(named, tmp_path).public_url == "https://club.example.org"
+    assert load(named, tmp_path).is_https
+
+
 @pytest.mark.parametrize(
     ("environment", "named", "nearest"),
     [
