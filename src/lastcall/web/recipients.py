@@ -13,7 +13,7 @@ LABEL_MOST = 80
 
 _HEX = "[0-9a-fA-F]"
 _USER = re.compile(rf"usr_{_HEX}{{8}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{12}}(?![0-9a-fA-F-])")
-_AROUND = " \t,;:|<>()[]\"'-–—·#/"
+_AROUND = " \t,;:|<>()[]\"'-\u2013\u2014·#/"
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,1 @@
+"""The HTTP API for programs: thin, over services, errors as problem documents."""

@@ -1,0 +1,74 @@
+"""Errors as the API says them: RFC 9457 problem documents. The one mapping from the family's errors to
+answers.
+"""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Any
+
+import msgspec
+import structlog
+from litestar import Request, Response
+from litestar.exceptions import HTTPException
+
+from lastcall.errors import Conflict, Invalid, LastcallError, NotFound, TooFast, Unavailable
+
+MEDIA_TYPE = "application/problem+json"
+
+log = structlog.get_logger()
+
+
+def as_family(error: Exception) -> LastcallError:
+    """Any exception as one of ours. What nobody expected is logged, and told without its details."""
+    if isinstance(error, LastcallError):
+        return error
+    if isinstance(error, HTTPException):
+        return _framework_error(error)
+    log.error("request_failed", exc_info=error)
+    return LastcallError(
+        "unexpected",
+        "Something went wrong on the server.",
+        advice="Try again; the server's log has the details.",
+    )
+
+
+def _framework_error(error: HTTPException) -> LastcallError:
+    """What the framework raises before our code is reached: an unknown address, a wrong method, a bad
+    body.
+    """
+    status = error.status_code
+    if status in {HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED}:
+        return NotFound("not_found", "There is no such page.")
+    if status == HTTPStatus.SERVICE_UNAVAILABLE:
+        return Unavailable(
+            "unavailable", "The server is not available right now.", advice="Try again shortly."
+        )
+    if HTTPStatus.BAD_REQUEST <= status < HTTPStatus.INTERNAL_SERVER_ERROR:
+        return Invalid("malformed_request", "The request cannot be read.", advice=str(error.detail))
+    log.error("request_failed", exc_info=error)
+    return LastcallError("unexpected", "Something went wrong on the server.")
+
+
+def problem(_: Request[Any, Any, Any], exception: Exception) -> Response[bytes]:
+    """An exception as a problem document, for every path that programs call."""
+    error = as_family(exception)
+    body: dict[str, Any] = {
+        "type": "about:blank",
+        "title": HTTPStatus(error.status).phrase,
+        "status": error.status,
+        "detail": error.sentence,
+        "code": error.code,
+    }
+    if error.advice:
+        body["advice"] = error.advice
+    if error.field:
+        body["field"] = error.field
+    if isinstance(error, Conflict) and error.fresh is not None:
+        body["fresh"] = msgspec.to_builtins(error.fresh, str_keys=True)
+    headers = {"Cache-Control": "no-store"}
+    if isinstance(error, TooFast):
+        headers["Retry-After"] = str(max(1, round(error.retry_after)))
+    return Response(
+        msgspec.json.encode(body), status_code=error.status, media_type=MEDIA_TYPE, headers=headers
+    )

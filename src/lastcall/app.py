@@ -1,0 +1,108 @@
+"""The rooms, put together. Read here what hangs on what: every registration and every route is listed
+once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from litestar import Litestar, Request, Response
+from litestar.datastructures import State
+from litestar.types import Message, Scope
+
+import lastcall.clubs.registration
+from lastcall.api.problems import problem
+from lastcall.clock import SYSTEM_CLOCK, Clock
+from lastcall.db.database import Database
+from lastcall.settings import Settings
+from lastcall.web.access import Cookies
+from lastcall.web.assets import Assets
+from lastcall.web.live import LiveHub
+from lastcall.web.pages import Pages
+from lastcall.web.problems import page_problem
+from lastcall.web.room import Web
+from lastcall.web.routes import web_routes
+
+FOR_PROGRAMS = ("/api/", "/worker/", "/mcp", "/ops/")
+"""Paths whose errors are problem documents; all others are pages."""
+
+CONTENT_POLICY = (
+    "default-src 'self'; script-src 'self'; style-src 'self'; img-src 'self' data:; object-src 'none'; "
+    "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+)
+
+
+def register() -> None:
+    """What a lower room does when a higher one changes. Registering twice is once."""
+    lastcall.clubs.registration.register()
+
+
+class House:
+    """One server process: its database and everything in it that lives as long as the process does."""
+
+    def __init__(self, settings: Settings, database: Database, clock: Clock = SYSTEM_CLOCK) -> None:
+        register()
+        self.settings = settings
+        self.database = database
+        self.live = LiveHub(database.bus, clock)
+        self.cookies = Cookies(is_secure=settings.is_https)
+        self.pages = Pages(Assets(), self.cookies)
+
+    def begin_stop(self) -> None:
+        """The first step of a stop: live streams and long polls end, and the scheduler takes no further
+        row.
+        """
+        self.live.close()
+
+    @asynccontextmanager
+    async def lifespan(self, _: Litestar) -> AsyncIterator[None]:
+        """What runs while requests are served, and ends after the last of them."""
+        try:
+            yield
+        finally:
+            self.begin_stop()
+
+
+def create_app(house: House) -> Litestar:
+    """The ASGI application over an open database."""
+    web = Web(database=house.database, pages=house.pages, live=house.live)
+    return Litestar(
+        route_handlers=[web_routes()],
+        lifespan=[house.lifespan],
+        state=State({"database": house.database, "cookies": house.cookies, "web": web}),
+        exception_handlers={Exception: _answer},
+        before_send=[_Headers(is_https=house.settings.is_https)],
+        openapi_config=None,
+        logging_config=None,
+    )
+
+
+def _answer(request: Request[Any, Any, Any], exception: Exception) -> Response[Any]:
+    """The one place where an error becomes an answer, where no router did it before."""
+    if request.url.path.startswith(FOR_PROGRAMS):
+        return problem(request, exception)
+    return page_problem(request, exception)
+
+
+class _Headers:
+    """Puts the security headers on every answer, errors and files too."""
+
+    def __init__(self, *, is_https: bool) -> None:
+        self._headers = {
+            "content-security-policy": CONTENT_POLICY,
+            "referrer-policy": "no-referrer",
+            "x-content-type-options": "nosniff",
+            "x-frame-options": "DENY",
+            "cross-origin-opener-policy": "same-origin",
+            "cross-origin-resource-policy": "same-origin",
+            "permissions-policy": "camera=(), microphone=(), geolocation=()",
+        }
+        if is_https:
+            self._headers["strict-transport-security"] = "max-age=31536000"
+        self._raw = [(name.encode(), value.encode()) for name, value in self._headers.items()]
+
+    async def __call__(self, message: Message, _: Scope) -> None:
+        if message["type"] == "http.response.start":
+            message["headers"] = [*message.get("headers", ()), *self._raw]

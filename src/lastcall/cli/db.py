@@ -1,0 +1,41 @@
+"""``lastcall db``: the database's schema."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import rich_click as click
+
+from lastcall.cli.running import command_body, database_address, opened_database
+from lastcall.settings import load
+
+
+@click.group()
+def db() -> None:
+    """The database: bring it up to date, describe it."""
+
+
+@db.command()
+@command_body
+async def migrate() -> None:
+    """Bring the database up to this version. Safe to repeat."""
+    from lastcall.db.migrations import current
+    from lastcall.db.migrations import migrate as bring_up_to_date
+    from lastcall.schema import SCHEMA
+
+    async with database_address(load(), join_running=True) as url:
+        await bring_up_to_date(url, SCHEMA)
+        click.echo(f"The database is at {await current(url)}.")
+
+
+@db.command()
+@click.argument("file", type=click.Path(dir_okay=False, writable=True, path_type=Path), required=False)
+@command_body
+async def dump(file: Path | None) -> None:
+    """Write the schema (no data) to FILE, or to the terminal."""
+    from lastcall.db.dump import dump as schema_of
+
+    async with opened_database() as database:
+        text = await schema_of(database.url)
+    with click.open_file(str(file or "-"), "w", encoding="utf-8") as output:
+        output.write(text)

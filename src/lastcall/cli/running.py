@@ -1,0 +1,86 @@
+"""What every command needs: one way to run, one way to fail, one way to reach the database."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from functools import wraps
+from typing import Any, ParamSpec
+
+import rich_click as click
+
+from lastcall.cli.logs import set_up_logs
+from lastcall.errors import LastcallError, Unavailable
+from lastcall.settings import Settings, load
+
+P = ParamSpec("P")
+
+
+def fail(error: LastcallError) -> None:
+    """Print the error's sentence and advice to stderr and leave with status 1."""
+    click.echo(f"lastcall: {error.sentence}", err=True)
+    if error.advice:
+        click.echo(f"  {error.advice}", err=True)
+    sys.exit(1)
+
+
+def command_body(body: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
+    """Run an async command to its end, with the family's errors shown as sentences."""
+
+    @wraps(body)
+    def run(*args: P.args, **kwargs: P.kwargs) -> None:
+        set_up_logs()
+        try:
+            asyncio.run(body(*args, **kwargs))
+        except LastcallError as error:
+            fail(error)
+        except KeyboardInterrupt:
+            sys.exit(130)
+
+    return run
+
+
+@asynccontextmanager
+async def database_address(settings: Settings, *, join_running: bool) -> AsyncIterator[str]:
+    """The address of this installation's database, which is started when it is the embedded one.
+
+    ``join_running``: a command given while the server runs uses the server's database; a second server does
+    not.
+    """
+    from lastcall.db.embedded import EmbeddedServer, running_url
+
+    running = settings.database_url or (running_url(settings.home) if join_running else None)
+    if running is not None:
+        yield running
+        return
+    async with EmbeddedServer(settings.home, settings.postgres_bin) as server:
+        yield server.url
+
+
+@asynccontextmanager
+async def opened_database() -> AsyncIterator[Any]:
+    """The database for one command.
+
+    An embedded one is brought up to date on the way; any other is left alone, because others may be using it.
+    """
+    from lastcall.db.database import Database
+    from lastcall.db.migrations import current, head, migrate
+    from lastcall.schema import SCHEMA
+
+    settings = load()
+    async with database_address(settings, join_running=True) as url:
+        if settings.database_url is None:
+            await migrate(url, SCHEMA)
+        elif await current(url) != head():
+            raise Unavailable(
+                "database_behind",
+                "The database does not have this version's tables.",
+                advice="Run `lastcall db migrate` first.",
+            )
+        database = await Database.open(url, pool_size=2)
+        try:
+            yield database
+        finally:
+            await database.close()

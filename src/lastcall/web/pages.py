@@ -1,0 +1,104 @@
+"""From a template to an answer: the environment, what every page gets, and the answers to htmx."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from litestar import MediaType, Request, Response
+from litestar.response import Redirect
+
+from lastcall.db.ids import encode_id
+from lastcall.web import times
+from lastcall.web.access import FORM_FIELD, Cookies, Visitor
+from lastcall.web.assets import Assets
+
+ZONE_COOKIE = "lastcall-zone"
+"""The viewer's zone, written by our own script; it decides nothing but how times are shown."""
+
+PageRequest = Request[Any, Any, Any]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where in the house a page is: what the rail at the side shows."""
+
+    section: str
+    club_name: str | None = None
+    club_slug: str | None = None
+    club_zone: str | None = None
+
+
+NOWHERE = Place(section="")
+
+
+class Pages:
+    """Renders templates. One of these lives as long as the application."""
+
+    def __init__(self, assets: Assets, cookies: Cookies) -> None:
+        self.assets = assets
+        self.cookies = cookies
+        self._environment = Environment(
+            loader=FileSystemLoader(Path(__file__).parent / "templates"),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        self._environment.filters |= {
+            "id": encode_id,
+            "iso": times.iso,
+            "utc": times.utc,
+            "span": times.duration,
+        }
+        self._environment.globals |= {"asset": assets.address, "scripts": assets.is_complete}
+
+    def show(
+        self,
+        request: PageRequest,
+        template: str,
+        place: Place,
+        now: datetime,
+        *,
+        status: int = 200,
+        **values: Any,
+    ) -> Response[str]:
+        """Render a page or a fragment as the visitor sees it."""
+        visitor: Visitor = request.state.visitor
+        text = self._environment.get_template(template).render(
+            visitor=visitor,
+            place=place,
+            zoned=times.Zoned(self.zone(request, place), now),
+            form_field=FORM_FIELD,
+            path=request.url.path,
+            **values,
+        )
+        answer: Response[str] = Response(text, status_code=status, media_type=MediaType.HTML)
+        # A page holds names and times of one reader; no cache may keep it, and "back" must not show it
+        # after sign-out.
+        answer.headers["Cache-Control"] = "no-store"
+        if visitor.is_new:
+            answer.set_cookie(self.cookies.make(self.cookies.form, visitor.form_key))
+        return answer
+
+    def zone(self, request: PageRequest, place: Place) -> ZoneInfo:
+        """The viewer's zone, else the club's, else UTC."""
+        for name in (request.cookies.get(ZONE_COOKIE), place.club_zone):
+            found = times.zone_named(name)
+            if found:
+                return found
+        return ZoneInfo("UTC")
+
+
+def is_fragment(request: PageRequest) -> bool:
+    """Whether our own script asked, which wants the changing part of the page alone."""
+    return request.headers.get("hx-request") == "true"
+
+
+def go_to(path: str) -> Redirect:
+    """After a form: see the other page (303), so that a reload repeats nothing."""
+    return Redirect(path, status_code=303)

@@ -1,0 +1,34 @@
+"""Every page's route. Each file is one part of the house; ``web_routes`` is what the application mounts."""
+
+from __future__ import annotations
+
+from litestar import Router
+from litestar.di import Provide
+
+from lastcall.web.access import Access, guard
+from lastcall.web.problems import page_problem
+from lastcall.web.room import provide_visitor, provide_web
+from lastcall.web.routes import clubs, sign_in, static
+
+HANDLERS = (
+    *static.HANDLERS,
+    *sign_in.HANDLERS,
+    *clubs.HANDLERS,
+)
+
+
+def web_routes() -> Router:
+    """The pages. Raises when a route does not say who it is for."""
+    for handler in HANDLERS:
+        Access(handler.opt["access"])
+    return Router(
+        path="/",
+        route_handlers=HANDLERS,
+        guards=[guard],
+        exception_handlers={Exception: page_problem},
+        dependencies={
+            "web": Provide(provide_web, sync_to_thread=False),
+            "visitor": Provide(provide_visitor, sync_to_thread=False),
+        },
+        include_in_schema=False,
+    )
