@@ -10,12 +10,14 @@ from typing import Any, cast
 import asyncpg
 from sqlalchemy import event
 from sqlalchemy.exc import DisconnectionError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from sqlalchemy.pool import AsyncAdaptedQueuePool
 
 from lastcall.db.bus import PostCommitBus, XidStatus, as_xid_status
 from lastcall.db.connect import APPLICATION_NAME, Connection, StatementCounter, TimeLimits, connect
 from lastcall.db.transaction import OpenTransactions, Reader, Transaction
+from lastcall.errors import Unavailable
 
 POOL_WAIT = 10.0
 """Seconds a service waits for a free connection before it gives up."""
@@ -125,7 +127,14 @@ class Database:
     @asynccontextmanager
     async def checkout(self) -> AsyncIterator[tuple[Any, Connection]]:
         """A SQLAlchemy connection and the driver's connection under it, with no transaction open."""
-        connection = await self._engine.connect()
+        try:
+            connection = await self._engine.connect()
+        except PoolTimeoutError as error:
+            raise Unavailable(
+                "database_busy",
+                f"All of this process's database connections were in use for {POOL_WAIT:.0f} seconds.",
+                advice="Try again in a moment; if this goes on, run more processes.",
+            ) from error
         try:
             raw = cast("Connection", (await connection.get_raw_connection()).driver_connection)
             try:

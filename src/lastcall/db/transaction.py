@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import asyncpg
 import structlog
 from sqlalchemy import CursorResult, Executable
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from lastcall.db.connect import Connection
@@ -31,6 +32,8 @@ COMMIT_TIMEOUT = timedelta(seconds=35)
 that the server speaks first."""
 
 ROLLBACK_TIMEOUT = timedelta(seconds=5)
+
+_LOSSES = (asyncpg.PostgresError, asyncpg.InterfaceError, DBAPIError, OSError)
 
 Result = TypeVar("Result")
 log = structlog.get_logger()
@@ -105,6 +108,9 @@ class OpenTransactions:
             self._stacks[task] = [reader := Reader(connection, raw)]
             try:
                 yield reader
+            except BaseException as error:
+                _explain_loss(raw, error)
+                raise
             finally:
                 del self._stacks[task]
                 await _finish(_roll_back(raw))
@@ -120,8 +126,9 @@ class OpenTransactions:
                 # Asked for only when somebody will want to know: it makes an id even for a transaction that
                 # wrote nothing. It also fails, as it should, when an error inside was swallowed.
                 xid = int(await raw.fetchval("select pg_current_xact_id()::text")) if tx.messages else None
-            except BaseException:
+            except BaseException as error:
                 await _finish(_roll_back(raw))
+                _explain_loss(raw, error)
                 raise
             finally:
                 del self._stacks[task]
@@ -172,6 +179,16 @@ def _server_said_no(error: BaseException) -> bool:
     """An ERROR in answer to COMMIT (a deferred constraint) rolled back; FATAL may come after the commit
     itself."""
     return isinstance(error, asyncpg.PostgresError) and getattr(error, "severity_en", None) == "ERROR"
+
+
+def _explain_loss(raw: Connection, error: BaseException) -> None:
+    """A connection lost before COMMIT was sent: the server rolls back, and a person should hear just that."""
+    if raw.is_closed() and isinstance(error, _LOSSES):
+        raise Unavailable(
+            "database_lost",
+            "The connection to the database was lost, and nothing was saved.",
+            advice="Try again in a moment.",
+        ) from error
 
 
 async def _roll_back(raw: Connection) -> None:
