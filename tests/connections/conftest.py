@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from uuid import UUID
 
 import pytest
-from lastcall.connections.states import Feature
-from lastcall.connections.worker import LeaseHeld, Worker
 
 from lastcall.clubs.service import add_club
 from lastcall.connections.accounts import NewKey, add_account
 from lastcall.connections.connect import connect_club
 from lastcall.connections.leases import take_lease
+from lastcall.connections.states import Feature
+from lastcall.connections.worker import LeaseHeld, Worker
 from lastcall.db.database import Database
 from lastcall.db.ids import new_id
 from lastcall.people.service import add_person

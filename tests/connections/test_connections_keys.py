@@ -6,10 +6,10 @@ import asyncio
 from datetime import timedelta
 
 import pytest
-from lastcall.connections.states import AccountState
 
 from lastcall.connections.accounts import KEY_PREFIX, add_account, revoke_key, rotate_key, set_account_state
 from lastcall.connections.keys import KeyRing
+from lastcall.connections.states import AccountState
 from lastcall.connections.switches import set_account_switch, set_fleet_switch
 from lastcall.db.database import Database
 from lastcall.db.ids import new_id

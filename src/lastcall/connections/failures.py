@@ -62,7 +62,7 @@ _BACK_OFF = text("""
         backoff_until = lastcall_now() + make_interval(secs => greatest(
             cast(:least as double precision),
             least(cast(:most as double precision),
-                  :first * power(2.0, least(consecutive_failures, 20))) * :jitter
+                  :first * power(2.0, least(consecutive_failures, 20)) * :jitter)
         )),
         updated_at = lastcall_now()
     where club_id = :club_id and id = :connection_id and state in ('active', 'degraded')

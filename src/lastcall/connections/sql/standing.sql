@@ -33,7 +33,8 @@ as $$
 $$;
 
 -- Why nothing may be done for this connection now, or 'none'. 'epoch': the work is of another epoch, or the
--- connection is gone or is served by another account. A null epoch is not compared.
+-- connection is gone or is served by another account. A null epoch is not compared. What stops the whole account
+-- comes before what stops the connection, because it says nothing about the connection's work.
 create or replace function connection_obstacle(
     p_club uuid, p_connection uuid, p_account uuid, p_epoch timestamptz, p_now timestamptz
 ) returns text
@@ -44,12 +45,13 @@ as $$
                     when p_epoch is not null and c.epoch <> p_epoch then 'epoch'
                     when c.state in ('disconnecting', 'disconnected') then 'epoch'
                     when c.account_id <> p_account then 'epoch'
+                    when a.obstacle <> 'none' then a.obstacle
                     when c.state not in ('active', 'degraded') then 'connection_state'
                     when c.frozen_at is not null then 'frozen'
                     when c.kill_switch then 'connection_switch'
-                    else account_obstacle(p_account, p_now)
+                    else 'none'
                 end
-           from connections c
+           from connections c, account_obstacle(p_account, p_now) as a (obstacle)
           where c.club_id = p_club and c.id = p_connection),
         'epoch')
 $$;
