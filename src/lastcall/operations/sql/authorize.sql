@@ -22,7 +22,9 @@ declare
     v_now timestamptz;
     v_row operations;
 begin
-    perform make_commit_durable();
+    if not is_commit_durable() then
+        raise exception 'synchronous_commit could not be set';
+    end if;
 
     perform lock_fleet_and_account_shared(p_account);
     perform from club_gates g where g.club_id = p_club for share;

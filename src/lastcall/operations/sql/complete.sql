@@ -14,7 +14,9 @@ as $$
 declare
     v_row operations;
 begin
-    perform make_commit_durable();
+    if not is_commit_durable() then
+        raise exception 'synchronous_commit could not be set';
+    end if;
 
     perform lock_fleet_and_account_shared(p_account);
     select * into v_row from operations o where o.club_id = p_club and o.id = p_operation for no key update;

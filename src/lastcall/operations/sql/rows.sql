@@ -1,15 +1,14 @@
 -- What the steps share: is this the claim, and how an unsent row is taken out of its claim.
 
--- A database that acknowledges before it has written must not do so here: a submission that a crash forgets
--- would be sent again. Stronger settings are left alone. (A SET clause of the function would end before its
--- COMMIT.)
-create or replace function make_commit_durable() returns void
+-- A database that acknowledges before it has written must not do so here: a submission that a crash forgets would be
+-- sent again. Stronger settings are left alone. (A SET clause of the function would end before its COMMIT.) The value
+-- is true in any case, so that a caller can use it without a statement of its own.
+create or replace function is_commit_durable() returns boolean
 language plpgsql volatile
 as $$
 begin
-    if current_setting('synchronous_commit') in ('off', 'local', 'remote_write') then
-        perform set_config('synchronous_commit', 'on', true);
-    end if;
+    return current_setting('synchronous_commit') not in ('off', 'local', 'remote_write')
+        or set_config('synchronous_commit', 'on', true) = 'on';
 end
 $$;
 

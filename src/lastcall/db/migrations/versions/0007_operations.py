@@ -12,7 +12,6 @@ branch_labels = None
 depends_on = None
 
 NOW = sa.text("lastcall_now()")
-CODE = "code ~ '^[a-z0-9_]{1,100}$'"
 BOUNDED = "octet_length(result::text) <= 8192"
 
 
@@ -96,34 +95,18 @@ def _create_operations() -> None:
 
 
 def _operation_checks() -> list[sa.CheckConstraint]:
-    checks = {
-        "position": "position between 0 and 99",
-        "lane": "lane between 1 and 3",
-        "schedule_kind": "schedule_kind in ('immediate', 'fixed')",
-        "ready": "ready_at >= due_at",
-        "revision": "revision >= 1",
-        "preflight_failures": "preflight_failures between 0 and 2",
-        "claim_whole": "num_nulls(claim_nonce, claim_account_id, claim_worker_id, claim_journal_id,"
-        " claim_fencing_token, claim_generation, claim_expires_at) in (0, 7)",
-        "state": "case state"
-        " when 'pending' then claim_nonce is null and submitted_at is null"
-        " when 'claimed' then claim_nonce is not null and submitted_at is null"
-        " when 'submitted' then claim_nonce is not null and submitted_at is not null"
-        " when 'succeeded' then submitted_at is not null"
-        " when 'indeterminate' then submitted_at is not null"
-        " when 'rejected' then true"
-        " when 'cancelled' then submitted_at is null"
-        " when 'missed' then submitted_at is null"
-        " else false end",
-        "claim_kept": "state in ('pending', 'claimed', 'submitted')"
-        " or (claim_nonce is null) = (submitted_at is null)",
-        "completed": "(completed_at is not null) = (state not in ('pending', 'claimed', 'submitted'))",
-        "reason": "case when state in ('rejected', 'indeterminate', 'cancelled', 'missed')"
-        " then code is not null when state = 'pending' then true else code is null end",
-        "code": CODE,
-        "result": BOUNDED,
-    }
-    return [sa.CheckConstraint(text, name=name) for name, text in checks.items()]
+    shape = (
+        "concat(state, num_nonnulls(claim_nonce, claim_account_id, claim_worker_id, claim_journal_id,"
+        " claim_fencing_token, claim_generation, claim_expires_at), num_nonnulls(submitted_at),"
+        " num_nonnulls(completed_at), num_nonnulls(code)) in ('pending0000', 'pending0001', 'claimed7000',"
+        " 'submitted7100', 'succeeded7110', 'rejected7111', 'rejected0011', 'indeterminate7111',"
+        " 'cancelled0011', 'missed0011')"
+    )
+    limits = (
+        "ready_at >= due_at and lane between 1 and 3 and schedule_kind in ('immediate', 'fixed')"
+        f" and {BOUNDED}"
+    )
+    return [sa.CheckConstraint(shape, name="shape"), sa.CheckConstraint(limits, name="limits")]
 
 
 def _create_indexes() -> None:
@@ -155,6 +138,5 @@ def _create_late_results() -> None:
         _to("operations", "operation_id"),
         sa.UniqueConstraint("club_id", "operation_id"),
         sa.CheckConstraint("outcome in ('succeeded', 'rejected', 'indeterminate')", name="outcome"),
-        sa.CheckConstraint(CODE, name="code"),
         sa.CheckConstraint(BOUNDED, name="result"),
     )
