@@ -1,0 +1,85 @@
+"""What operations do when a collector says hello and when an epoch ends; ``app.py`` lists that they are
+registered.
+"""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from lastcall.connections.listeners import (
+    EpochEnd,
+    HelloFacts,
+    HelloFindings,
+    ReportedSubmission,
+    on_epoch_end,
+    on_hello,
+)
+from lastcall.connections.restored import RESTORED
+from lastcall.connections.signals import work
+from lastcall.db.ids import decode_id
+from lastcall.db.transaction import Transaction
+from lastcall.deadlines.signals import Signal
+from lastcall.errors import Invalid
+from lastcall.operations.schedules import late_at
+from lastcall.operations.signals import LATE_PENDING, changed
+
+_RETURN = "select * from return_claims($1, $2)"
+_UNATTEMPTED = "select * from settle_unattempted($1, $2, $3, $4::uuid[])"
+_WAS_SUBMITTED = """
+    select exists (
+        select from operations
+         where club_id = $1 and id = $2 and claim_nonce = $3 and submitted_at is not null)
+"""
+_REJECT_UNSENT = "select reject_unsent($1, $2, $3, $4)"
+
+
+def register() -> None:
+    """Hang this room on ``connections/``. Doing it twice is doing it once."""
+    on_hello(hello)
+    on_epoch_end(epoch_ended)
+
+
+async def hello(tx: Transaction, facts: HelloFacts) -> HelloFindings:
+    """Return the worker's claims and settle its open submissions from what its journal proves."""
+    returned = await tx.raw.fetch(_RETURN, facts.account_id, facts.worker_id)
+    for row in returned:
+        tx.publish(Signal(LATE_PENDING, late_at(row["due_at"])))
+        tx.publish(work(facts.account_id, row["ready_at"]))
+    nonces = {reported: _nonce(reported) for reported in facts.submissions}
+    unattempted = []
+    if facts.is_journal_intact:
+        known = [nonce for nonce in nonces.values() if nonce is not None]
+        unattempted = await tx.raw.fetch(
+            _UNATTEMPTED, facts.account_id, facts.worker_id, facts.journal_id, known
+        )
+    for club_id in {row["club_id"] for row in [*returned, *unattempted]}:
+        tx.publish(changed(club_id))
+    return HelloFindings(
+        claims_returned=len(returned),
+        not_attempted=tuple(row["operation_id"] for row in unattempted),
+        unknown=tuple(
+            [reported for reported, nonce in nonces.items() if not await _is_known(tx, reported, nonce)]
+        ),
+    )
+
+
+async def epoch_ended(tx: Transaction, end: EpochEnd) -> None:
+    """Nothing unsent of the old epoch goes out; after a restore its code says that it needs a new review."""
+    code = "database_restored" if end.reason == RESTORED else "connection_changed"
+    if await tx.raw.fetchval(_REJECT_UNSENT, end.club_id, end.connection_id, end.epoch, code):
+        tx.publish(changed(end.club_id))
+
+
+async def _is_known(tx: Transaction, reported: ReportedSubmission, nonce: UUID | None) -> bool:
+    """Whether this database has authorized that submission; if not, it went back in time."""
+    if nonce is None:
+        return False
+    found: bool = await tx.raw.fetchval(_WAS_SUBMITTED, reported.club_id, reported.operation_id, nonce)
+    return found
+
+
+def _nonce(reported: ReportedSubmission) -> UUID | None:
+    try:
+        return decode_id(reported.nonce)
+    except Invalid:
+        return None

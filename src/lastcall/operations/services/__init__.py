@@ -1,0 +1,1 @@
+"""The commands: everything that changes operations."""

@@ -1,0 +1,34 @@
+"""Deadlines that a hot step may create, said before it is sent.
+
+A hot step is one function call and its own transaction. If its answer is lost, nobody would know of the
+deadline it made; so the deadline is lowered first, at the earliest moment it can lie. It is a hint: one too
+many costs a read.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from lastcall.clock import SYSTEM_CLOCK, Clock
+from lastcall.db.database import Database
+from lastcall.deadlines.signals import Signal
+from lastcall.deadlines.times import DatabaseTime, span, to_datetime, whole
+
+
+class Armer:
+    """Knows the database's time from one reading, and refreshes it with what hot steps bring back."""
+
+    def __init__(self, db: Database, clock: Clock = SYSTEM_CLOCK) -> None:
+        self._db = db
+        self._clock = clock
+        self._time = DatabaseTime()
+
+    async def arm(self, owner: str, life: timedelta) -> None:
+        """Tell ``owner`` of a deadline ``life`` from now, by the database's clock."""
+        if not self._time.known:
+            before = self._clock.boot()
+            now = await self._db.pool.fetchval("select lastcall_now()")
+            self._time.observe(now, before, self._clock.boot())
+        moment = self._time.at(whole(self._clock.boot()))
+        assert moment is not None
+        self._db.bus.deliver([Signal(owner, to_datetime(moment + span(life)))])

@@ -1,0 +1,328 @@
+"""The steps of a collector: claim, authorize, complete, reject, defer (the worker sequence of the contract).
+
+Each is one routine call and its own transaction. Nothing a worker says of its lease or claim is believed
+before the routine has compared it with the rows, under their locks.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import asyncpg
+import msgspec
+
+from lastcall.clock import SYSTEM_CLOCK, Clock
+from lastcall.connections.refusals import key_refused, refused
+from lastcall.connections.signals import work
+from lastcall.connections.worker import LeaseHeld, Worker
+from lastcall.db.database import Database
+from lastcall.db.ids import new_id
+from lastcall.deadlines.signals import Signal
+from lastcall.errors import Conflict, Disabled, Invalid
+from lastcall.operations.codes import known
+from lastcall.operations.kinds import kind_named
+from lastcall.operations.machine import State
+from lastcall.operations.schedules import late_at
+from lastcall.operations.services.armed import Armer
+from lastcall.operations.signals import CLAIM_EXPIRY, LATE_CLAIMED, LATE_PENDING, SUBMISSION_RECOVERY, changed
+from lastcall.protocol.constants import CLAIM_LIFE, GRACE, SUBMISSION_LIFE
+from lastcall.protocol.messages import OwnMemberEvidence
+from lastcall.protocol.outcomes import Outcome
+
+ANY_LANE_EVERY = 3
+"""Every third claim of a connection goes to the oldest runnable row of any lane, so that no lane starves."""
+
+RESULT_FIELDS_MOST = 10
+RESULT_TEXT_MOST = 600
+"""Characters (facts 2.2); a result is bounded (WRK-04)."""
+
+_CODE = re.compile(r"[a-z0-9_]{1,100}")
+_CLAIM = "select * from claim_operation($1, $2, $3, $4, $5, $6, $7, $8, $9)"
+_AUTHORIZE = """
+    select * from authorize_operation($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
+"""
+_COMPLETE = "select * from complete_operation($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)"
+_REJECT = "select * from reject_operation($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"
+_DEFER = "select * from defer_operation($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"
+
+
+@dataclass(frozen=True)
+class ClaimHeld(LeaseHeld):
+    """The claim a worker names in a call."""
+
+    operation_id: UUID
+    nonce: UUID
+
+
+@dataclass(frozen=True)
+class Claimed:
+    """What a worker may prepare (WRK-01). Both durations count from the answer, because the clocks differ.
+
+    After ``execute_before`` nothing may be sent any more; ``life`` is the claim's.
+    """
+
+    operation_id: UUID
+    nonce: UUID
+    kind: str
+    payload: dict[str, Any]
+    epoch: datetime
+    execute_before: timedelta
+    life: timedelta
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The answer to authorize. Refused: ``code`` says why, ``state`` what the row became (None: it was left
+    alone).
+
+    Authorized: the write must have begun before ``execute_before`` and be over before ``life`` ends.
+    """
+
+    is_authorized: bool
+    code: str | None = None
+    state: State | None = None
+    life: timedelta = timedelta(0)
+    execute_before: timedelta = timedelta(0)
+
+
+@dataclass(frozen=True)
+class Settled:
+    """The answer to complete, reject and defer: whether it was written, and the row's state after it.
+
+    Not recorded is final too. ``is_kept_as_evidence``: a result that came too late was laid beside the row.
+    """
+
+    is_recorded: bool
+    state: State | None
+    code: str | None
+    is_kept_as_evidence: bool = False
+
+
+class WorkerSteps:
+    """The steps, for all workers that this process serves."""
+
+    def __init__(self, db: Database, clock: Clock = SYSTEM_CLOCK) -> None:
+        self._db = db
+        self._armer = Armer(db, clock)
+        self._claims: defaultdict[UUID, int] = defaultdict(int)
+
+    async def claim(self, worker: Worker, held: LeaseHeld, journal_id: UUID) -> Claimed | None:
+        """Claim the connection's next operation; None when nothing is runnable now.
+
+        Raises a refusal (``connections/refusals.py``) when key, lease, epoch or a switch stands against it.
+        """
+        await self._armer.arm(CLAIM_EXPIRY, CLAIM_LIFE)
+        is_any_lane = self._claims[held.connection_id] % ANY_LANE_EVERY == ANY_LANE_EVERY - 1
+        row = await self._call(_CLAIM, *_sender(worker), journal_id, *_lease(held), is_any_lane)
+        match row["outcome"]:
+            case "nothing":
+                return None
+            case "claimed":
+                pass
+            case "club_inactive":
+                raise Conflict("club_inactive", "The club is archived.", advice="Drop what you hold for it.")
+            case outcome:
+                raise refused(outcome)
+        self._claims[held.connection_id] += 1
+        # The lease may have cut the claim shorter than what was said before.
+        self._db.bus.deliver(
+            [
+                Signal(CLAIM_EXPIRY, row["expires_at"]),
+                Signal(LATE_CLAIMED, late_at(row["due_at"])),
+                changed(held.club_id),
+            ]
+        )
+        return Claimed(
+            operation_id=row["operation_id"],
+            nonce=row["nonce"],
+            kind=row["kind"],
+            payload=msgspec.json.decode(row["payload"]),
+            epoch=held.epoch,
+            execute_before=row["execute_before"] - row["judged_at"],
+            life=row["expires_at"] - row["judged_at"],
+        )
+
+    async def authorize(
+        self, worker: Worker, claim: ClaimHeld, kind_name: str, evidence: OwnMemberEvidence
+    ) -> Verdict:
+        """The last check before the one write; authorized means that the row says *submitted* from now on.
+
+        ``evidence.age_ms`` was true when the call arrived. Raises for a key that is not current and for an
+        account that may not work; every other refusal is an answer.
+        """
+        kind = kind_named(kind_name)
+        await self._armer.arm(SUBMISSION_RECOVERY, SUBMISSION_LIFE)
+        row = await self._call(
+            _AUTHORIZE,
+            *_sender(worker),
+            *_claim(claim),
+            kind.name,
+            kind.permission,
+            kind.feature,
+            list(kind.grants),
+            kind.is_protective,
+            _body(evidence),
+            timedelta(milliseconds=evidence.age_ms),
+        )
+        outcome: str = row["outcome"]
+        _raise_if_shut(outcome)
+        if outcome != "authorized":
+            self._say_after_refusal(worker, claim, row)
+            return Verdict(is_authorized=False, code=outcome, state=_state(row))
+        self._db.bus.deliver([changed(claim.club_id)])
+        return Verdict(
+            is_authorized=True,
+            state=State.SUBMITTED,
+            life=row["expires_at"] - row["judged_at"],
+            execute_before=row["execute_before"] - row["judged_at"],
+        )
+
+    async def complete(
+        self,
+        worker: Worker,
+        claim: ClaimHeld,
+        outcome: Outcome,
+        code: str | None = None,
+        result: Mapping[str, str] | None = None,
+    ) -> Settled:
+        """Record what became of exactly that submission; never asks lease, epoch, switch or expiry (WRK-06).
+
+        A terminal row stays (WRK-10). Raises ``Invalid`` for a result out of bounds, and for a key that is
+        not current.
+        """
+        if outcome is Outcome.SUCCEEDED:
+            code = None
+        elif code is None:
+            raise Invalid("code_missing", "An outcome other than succeeded needs a code.", field="code")
+        row = await self._call(
+            _COMPLETE,
+            *_sender(worker),
+            *_claim(claim),
+            outcome.value,
+            None if code is None else _checked(code),
+            _bounded(result or {}),
+            new_id(),
+        )
+        _raise_if_shut(row["outcome"])
+        if row["outcome"] == "claim_unavailable":
+            return Settled(is_recorded=False, state=None, code="claim_unavailable")
+        self._db.bus.deliver([changed(claim.club_id)])
+        return Settled(
+            is_recorded=row["outcome"] == "recorded",
+            state=_state(row),
+            code=row["code"],
+            is_kept_as_evidence=row["is_kept_as_evidence"],
+        )
+
+    async def reject(self, worker: Worker, claim: ClaimHeld, code: str) -> Settled:
+        """Record a definite failure before the submission (WRK-04)."""
+        row = await self._call(_REJECT, *_sender(worker), *_claim(claim), _checked(code))
+        return self._settled(claim, row)
+
+    async def defer(self, worker: Worker, claim: ClaimHeld, code: str, delay: float | None) -> Settled:
+        """Put the operation back after a transient failure. ``delay`` is the provider's own, in seconds, or
+        None.
+
+        Raises ``Invalid`` for a negative or not finite delay (RCV-09); however large a finite one is, it is
+        never shortened: beyond the grace the operation is missed at once.
+        """
+        # A row that waits again is late at most the grace from now: it was due when it was claimed.
+        await self._armer.arm(LATE_PENDING, GRACE)
+        row = await self._call(_DEFER, *_sender(worker), *_claim(claim), _checked(code), delay)
+        if row["outcome"] == "invalid_delay":
+            raise Invalid("delay_invalid", "A delay is a finite number and not below zero.", field="delayMs")
+        settled = self._settled(claim, row)
+        if settled.state is State.PENDING:
+            self._say_waiting(worker, row)
+        return settled
+
+    async def _call(self, statement: str, *arguments: object) -> asyncpg.Record:
+        row = await self._db.pool.fetchrow(statement, *arguments)
+        if row is None:
+            raise AssertionError("A step's routine answers exactly one row.")
+        return row
+
+    def _settled(self, claim: ClaimHeld, row: asyncpg.Record) -> Settled:
+        outcome: str = row["outcome"]
+        _raise_if_shut(outcome)
+        if outcome != "recorded":
+            return Settled(is_recorded=False, state=None, code=outcome)
+        self._db.bus.deliver([changed(claim.club_id)])
+        return Settled(is_recorded=True, state=_state(row), code=row["code"])
+
+    def _say_after_refusal(self, worker: Worker, claim: ClaimHeld, row: asyncpg.Record) -> None:
+        if row["state"] is None:
+            return
+        self._db.bus.deliver([changed(claim.club_id)])
+        if row["state"] == "pending":
+            self._say_waiting(worker, row)
+
+    def _say_waiting(self, worker: Worker, row: asyncpg.Record) -> None:
+        self._db.bus.deliver(
+            [Signal(LATE_PENDING, late_at(row["due_at"])), work(worker.account_id, row["ready_at"])]
+        )
+
+
+def _sender(worker: Worker) -> tuple[object, ...]:
+    return worker.account_id, worker.generation, worker.worker_id
+
+
+def _lease(held: LeaseHeld) -> tuple[object, ...]:
+    return held.club_id, held.connection_id, held.epoch, held.fencing_token
+
+
+def _claim(claim: ClaimHeld) -> tuple[object, ...]:
+    return *_lease(claim), claim.operation_id, claim.nonce
+
+
+def _state(row: asyncpg.Record) -> State | None:
+    return None if row["state"] is None else State(row["state"])
+
+
+def _raise_if_shut(outcome: str) -> None:
+    if outcome == "stale_key":
+        raise key_refused()
+    if outcome == "collector_disabled":
+        raise Disabled(
+            "collector_disabled",
+            "This account may not work at present.",
+            advice="Ask an operator to look at the account on the operator page.",
+        )
+
+
+def _checked(code: str) -> str:
+    """The code if the registry has it; a newer collector's own becomes ``unrecognized`` rather than a lost
+    result.
+    """
+    if _CODE.fullmatch(code) is None:
+        raise Invalid(
+            "code_invalid", "A code has 1 to 100 lower-case letters, digits or underscores.", field="code"
+        )
+    return known(code)
+
+
+def _bounded(result: Mapping[str, str]) -> str | None:
+    if not result:
+        return None
+    if len(result) > RESULT_FIELDS_MOST or any(
+        len(name) > 100 or len(text) > RESULT_TEXT_MOST for name, text in result.items()
+    ):
+        raise Invalid(
+            "result_too_large",
+            f"A result has at most {RESULT_FIELDS_MOST} fields of {RESULT_TEXT_MOST} characters.",
+            field="result",
+        )
+    return msgspec.json.encode(dict(result)).decode()
+
+
+def _body(evidence: OwnMemberEvidence) -> str:
+    """Evidence as it is stored: the wire's own form without its age."""
+    body = msgspec.to_builtins(evidence)
+    del body["ageMs"]
+    return msgspec.json.encode(body).decode()

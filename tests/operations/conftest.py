@@ -1,0 +1,14 @@
+"""The club that these tests act in."""
+
+from __future__ import annotations
+
+import pytest
+from operations_world import World, make_world
+
+from lastcall.db.database import Database
+from lastcall.testing.clock import TestClock
+
+
+@pytest.fixture
+async def world(database: Database, test_clock: TestClock) -> World:
+    return await make_world(database, test_clock)
