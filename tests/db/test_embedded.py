@@ -19,11 +19,14 @@ from pathlib import Path
 import pytest
 
 from lastcall.db.connect import connect
+from lastcall.db.dump import drift
 from lastcall.db.embedded import EmbeddedServer, binaries, folder, running_url
 from lastcall.db.embedded.binaries import WHEEL, find_binaries
 from lastcall.db.embedded.folder import POINTER, Folder, locate
 from lastcall.db.embedded.runner import Runner, choose_runner
+from lastcall.db.migrations import migrate
 from lastcall.errors import Invalid, LastcallError, Unavailable
+from lastcall.schema import SCHEMA
 from lastcall.testing.waiting import eventually
 
 IS_ROOT = os.geteuid() == 0
@@ -398,3 +401,34 @@ def test_no_user_to_run_it_as_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     with pytest.raises(LastcallError, match="no user 'no-such-user'"):
         choose_runner()
+
+
+@pytest.mark.parametrize("path", sorted(binaries.DISTRIBUTION.glob("15/bin")))
+async def test_the_way_to_another_major_version_carries_the_data_over(home: Path, path: Path) -> None:
+    """What docs/how-to/embedded-database.md says, with the tables that a start makes already there."""
+    dump = home.parent / "lastcall.dump"
+    async with EmbeddedServer(home, path) as server:
+        await migrate(server.url, SCHEMA)
+        await execute(server.url, "insert into directory values ('slug', 'kept', gen_random_uuid())")
+        await run_program(path / "pg_dump", server, "-Fc", "-f", str(dump), "lastcall")
+    with pytest.raises(Invalid, match="written by PostgreSQL 15") as caught:
+        async with EmbeddedServer(home):
+            pytest.fail("it started")
+    assert str(path) in caught.value.advice
+    locate(home, choose_runner()).path.rename(home.parent / "old")
+    async with EmbeddedServer(home) as server:
+        await migrate(server.url, SCHEMA)
+        newer = find_binaries().folder
+        await run_program(newer / "pg_restore", server, "--clean", "--if-exists", "-d", "lastcall", str(dump))
+        assert await value(server.url, "select key from directory") == "kept"
+        assert await drift(server.url, SCHEMA) == []
+
+
+async def run_program(program: Path, server: EmbeddedServer, *arguments: str) -> None:
+    place = server.folder
+    process = await asyncio.create_subprocess_exec(
+        program,
+        *("-h", str(place.socket_folder), "-U", "lastcall", *arguments),
+        env={"PGPASSWORD": place.password.read_text()},
+    )
+    assert await process.wait() == 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Sequence
 from datetime import timedelta
 
 import asyncpg
@@ -158,6 +158,28 @@ async def test_a_task_cancelled_during_commit_has_committed_and_its_messages_are
     assert heard == ["said"]
     assert unclear == []
     assert await row_is_there(database)
+
+
+async def test_twin_without_the_shield_a_cancelled_writer_never_says_what_it_committed(
+    database: Database,
+    far: Database,
+    proxy: CuttingProxy,
+    heard: list[object],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def unshielded(work: Awaitable[object]) -> object:
+        return await work
+
+    monkeypatch.setattr(lastcall.db.transaction, "_finish", unshielded)
+    proxy.arm(Cut.SILENT)
+    task = asyncio.create_task(write_and_say(far))
+    await proxy.reached.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await proxy.release()
+    assert await row_is_there(database)
+    assert heard == []
 
 
 async def test_a_commit_task_that_is_itself_cancelled_is_unclear(
