@@ -11,7 +11,7 @@ RUN := $(VENV)/bin/python
 ASSETS := src/lastcall/web/static/built/manifest.json
 ARGS ?=
 
-.PHONY: help demo demo-once test check bench soak docs assets screenshots schema locks clean
+.PHONY: help demo demo-once test check bench soak docs assets screenshots reference schema locks clean
 
 help:
 	@sed -n '2,7s/^# *//p' Makefile
@@ -45,12 +45,13 @@ check: $(VENV)/.develop $(ASSETS)
 	$(RUN) tools/check_schema.py
 	$(RUN) tools/check_clauses.py
 	$(RUN) tools/check_locks.py
+	$(RUN) tools/check_reference.py
 
 bench: $(VENV)/.develop
 	$(RUN) -m benchmarks $(ARGS)
 
 soak: $(VENV)/.develop $(ASSETS)
-	LASTCALL_SOAK=1 $(RUN) -m pytest -q -m soak --timeout 3600 $(ARGS)
+	$(RUN) -m pytest -q -m soak --timeout 3600 $(ARGS)
 
 docs: $(VENV)/.develop
 	$(RUN) -m mkdocs build --strict --quiet
@@ -58,6 +59,9 @@ docs: $(VENV)/.develop
 screenshots: $(VENV)/.develop $(ASSETS)
 	@tools/browser
 	$(RUN) tools/screenshots.py
+
+reference: $(VENV)/.develop
+	$(RUN) tools/check_reference.py --write
 
 schema: $(VENV)/.develop
 	$(RUN) tools/check_schema.py --write

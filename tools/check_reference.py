@@ -1,0 +1,111 @@
+"""docs/reference/commands.md and settings.md say what the code says; `--write` writes them anew."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import inspect
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from lastcall import settings
+from lastcall.cli import cli
+
+COMMANDS = Path("docs/reference/commands.md")
+SETTINGS = Path("docs/reference/settings.md")
+
+
+def commands() -> str:
+    lines = [
+        "# Commands",
+        "",
+        "Every command says what went wrong and what to do in one sentence and ends with status 1; a wrong call ends with 2.",
+        "Settings come from the environment and `lastcall.toml` ([settings](settings.md)).",
+        "",
+    ]
+    for path, command in walk("lastcall", cli):
+        if isinstance(command, click.Group):
+            continue
+        arguments = [p.make_metavar(click.Context(command)) for p in command.params if isinstance(p, click.Argument)]
+        lines += [f"## `{' '.join([path, *arguments])}`", "", inspect.cleandoc(command.help or ""), ""]
+        options = [p for p in command.params if isinstance(p, click.Option) and not p.hidden]
+        if options:
+            lines += ["| option | meaning |", "| --- | --- |"]
+            lines += [f"| `{', '.join([*o.opts, *o.secondary_opts])}` | {o.help or ''}{default(o)} |" for o in options]
+            lines += [""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def default(option: click.Option) -> str:
+    return f" Default: `{option.default}`." if option.show_default and option.default is not None else ""
+
+
+def walk(path: str, command: click.Command) -> Iterator[tuple[str, click.Command]]:
+    yield path, command
+    if isinstance(command, click.Group):
+        for name in sorted(command.commands):
+            yield from walk(f"{path} {name}", command.commands[name])
+
+
+def settings_page() -> str:
+    lines = [
+        "# Settings",
+        "",
+        "In `lastcall.toml` of the current folder by their name, or in the environment, which wins. A name that nobody",
+        "knows is refused, with the nearest known one.",
+        "",
+        "| name | in the environment | default | meaning |",
+        "| --- | --- | --- | --- |",
+    ]
+    meanings = described()
+    for field in dataclasses.fields(settings.Settings):
+        variable = "DATABASE_URL" if field.name == "database_url" else f"LASTCALL_{field.name.upper()}"
+        lines.append(f"| `{field.name}` | `{variable}` | {shown(field)} | {meanings[field.name]} |")
+    return "\n".join(lines) + "\n"
+
+
+def shown(field: dataclasses.Field[object]) -> str:
+    if field.name == "home":
+        return "the user's data folder"
+    if field.default is None:
+        return ""
+    text = str(field.default).lower() if isinstance(field.default, bool) else str(field.default)
+    return f"`{text}`"
+
+
+def described() -> dict[str, str]:
+    """Each setting with the sentence that stands below it in the source."""
+    body = ast.parse(inspect.getsource(settings.Settings)).body[0]
+    assert isinstance(body, ast.ClassDef)
+    found: dict[str, str] = {}
+    name = ""
+    for node in body.body:
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            name = node.target.id
+            found[name] = ""
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and name:
+            found[name] = " ".join(str(node.value.value).split())
+            name = ""
+    return found
+
+
+def main() -> int:
+    write = "--write" in sys.argv[1:]
+    complaints = []
+    for path, text in ((COMMANDS, commands()), (SETTINGS, settings_page())):
+        if write:
+            path.write_text(text, encoding="utf-8")
+        elif not path.exists() or path.read_text(encoding="utf-8") != text:
+            complaints.append(f"{path} is not what the code says; run `make reference` and commit it.")
+    undescribed = [name for name, meaning in described().items() if not meaning]
+    complaints += [f"The setting {name} has no sentence below it that says what it means." for name in undescribed]
+    for complaint in complaints:
+        print(complaint, file=sys.stderr)
+    return bool(complaints)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
