@@ -22,19 +22,25 @@ def commands() -> str:
     lines = [
         "# Commands",
         "",
-        "Every command says what went wrong and what to do in one sentence and ends with status 1; a wrong call ends with 2.",
+        "Every command says what went wrong and what to do in one sentence and ends with status 1;",
+        "a wrong call ends with 2.",
         "Settings come from the environment and `lastcall.toml` ([settings](settings.md)).",
         "",
     ]
     for path, command in walk("lastcall", cli):
         if isinstance(command, click.Group):
             continue
-        arguments = [p.make_metavar(click.Context(command)) for p in command.params if isinstance(p, click.Argument)]
+        arguments = [
+            p.make_metavar(click.Context(command)) for p in command.params if isinstance(p, click.Argument)
+        ]
         lines += [f"## `{' '.join([path, *arguments])}`", "", inspect.cleandoc(command.help or ""), ""]
         options = [p for p in command.params if isinstance(p, click.Option) and not p.hidden]
         if options:
             lines += ["| option | meaning |", "| --- | --- |"]
-            lines += [f"| `{', '.join([*o.opts, *o.secondary_opts])}` | {o.help or ''}{default(o)} |" for o in options]
+            lines += [
+                f"| `{', '.join([*o.opts, *o.secondary_opts])}` | {o.help or ''}{default(o)} |"
+                for o in options
+            ]
             lines += [""]
     return "\n".join(lines).rstrip() + "\n"
 
@@ -101,7 +107,9 @@ def main() -> int:
         elif not path.exists() or path.read_text(encoding="utf-8") != text:
             complaints.append(f"{path} is not what the code says; run `make reference` and commit it.")
     undescribed = [name for name, meaning in described().items() if not meaning]
-    complaints += [f"The setting {name} has no sentence below it that says what it means." for name in undescribed]
+    complaints += [
+        f"The setting {name} has no sentence below it that says what it means." for name in undescribed
+    ]
     for complaint in complaints:
         print(complaint, file=sys.stderr)
     return bool(complaints)

@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 
 from lastcall.db.dump import drift, dump
+from lastcall.db.embedded import temporary_server
 from lastcall.db.migrations import migrate
 from lastcall.schema import SCHEMA
-from lastcall.testing.database import temporary_server
 
 COMMITTED = Path("docs/reference/schema.sql")
 

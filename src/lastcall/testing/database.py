@@ -8,9 +8,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import os
-import shutil
-import tempfile
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,10 +18,8 @@ import pytest
 
 from lastcall.db.connect import connect
 from lastcall.db.database import Database
-from lastcall.db.embedded import EmbeddedServer
+from lastcall.db.embedded import EmbeddedServer, temporary_server
 from lastcall.db.embedded.binaries import DISTRIBUTION, look_at
-from lastcall.db.embedded.folder import locate
-from lastcall.db.embedded.runner import choose_runner
 from lastcall.db.migrations import migrate
 from lastcall.schema import SCHEMA
 from lastcall.testing.clock import INSTALL, TestClock
@@ -151,21 +147,6 @@ async def database(database_url: str) -> AsyncIterator[Database]:
 def test_clock(database_url: str) -> TestClock:
     """The clock of that database."""
     return TestClock(database_url)
-
-
-@asynccontextmanager
-async def temporary_server(
-    bin_dir: Path | None = None, settings: Mapping[str, str] | None = None
-) -> AsyncIterator[EmbeddedServer]:
-    """An embedded server of which nothing is left afterwards, wherever it put its data."""
-    home = Path(tempfile.mkdtemp(prefix="lastcall-test-"))
-    server = EmbeddedServer(home, bin_dir, settings=settings)
-    try:
-        async with server:
-            yield server
-    finally:
-        shutil.rmtree(locate(home, choose_runner()).path, ignore_errors=True)
-        shutil.rmtree(home, ignore_errors=True)
 
 
 @asynccontextmanager

@@ -7,5 +7,6 @@ that only its owner can reach, asks for a password there too, and stops when the
 from __future__ import annotations
 
 from lastcall.db.embedded.server import EmbeddedServer, running_url
+from lastcall.db.embedded.temporary import temporary_server
 
-__all__ = ["EmbeddedServer", "running_url"]
+__all__ = ["EmbeddedServer", "running_url", "temporary_server"]

@@ -1,0 +1,102 @@
+"""The demo's club: made once in a data folder, found again the next time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from sqlalchemy import select, update
+
+from lastcall.access.invites import create_invite
+from lastcall.access.listeners import join_requests_changed
+from lastcall.access.requests import PersonSubject, record_join_request
+from lastcall.access.tables import JoinRequest
+from lastcall.clubs.service import add_club
+from lastcall.clubs.tables import Club
+from lastcall.connections.accounts import add_account, rotate_key
+from lastcall.connections.connect import connect_club
+from lastcall.connections.states import Feature
+from lastcall.connections.switches import set_account_limit, set_connection_limit, set_fleet_limit
+from lastcall.connections.tables import Account, Connection
+from lastcall.db.clock import NOW
+from lastcall.db.database import Database
+from lastcall.people.actor import Actor
+from lastcall.people.service import add_person
+from lastcall.people.tables import Person
+from lastcall.vrchat.simulator.seed import Seed
+
+EMAIL = "owner@club.example"
+SLUG = "night-shift"
+REQUESTS_PER_MINUTE = 600
+"""The demo's allowance: far above the default of 4, so that an evening fits into seconds. Nobody is throttled but
+the simulator."""
+
+RETENTION = timedelta(days=90)
+
+
+@dataclass(frozen=True)
+class DemoClub:
+    """What the demo works with. ``worker_key`` is new with each run."""
+
+    owner: Actor
+    club_id: UUID
+    connection_id: UUID
+    account_id: UUID
+    worker_key: str
+
+
+async def ensure_club(db: Database, seed: Seed) -> DemoClub:
+    """The demo's owner, club, account and connection; whatever is there already is kept."""
+    owner = await _ensure_owner(db)
+    async with db.read() as tx:
+        club_id = await tx.scalar(select(Club.id).where(Club.slug == SLUG))
+        account_id = await tx.scalar(select(Account.id).where(Account.vrchat_user_id == seed.bot_id))
+    if club_id is None:
+        club_id = await add_club(db, owner, "Night Shift", SLUG, "Europe/Berlin", owner.person_id)
+    if account_id is None:
+        key = await add_account(db, owner, "demo", seed.bot_id)
+    else:
+        key = await rotate_key(db, owner, account_id)
+    async with db.read() as tx:
+        connection_id = await tx.scalar(
+            select(Connection.id).where(Connection.club_id == club_id, Connection.state != "disconnected")
+        )
+    if connection_id is None:
+        connection_id = await connect_club(
+            db,
+            owner,
+            club_id,
+            group_id=seed.group_id,
+            group_name="Night Shift",
+            account_id=key.account_id,
+            features=[Feature.MEMBERSHIP_MANAGEMENT],
+        )
+    await set_fleet_limit(db, owner, REQUESTS_PER_MINUTE)
+    await set_account_limit(db, owner, key.account_id, REQUESTS_PER_MINUTE)
+    await set_connection_limit(db, owner, club_id, connection_id, REQUESTS_PER_MINUTE)
+    return DemoClub(owner, club_id, connection_id, key.account_id, key.key)
+
+
+async def _ensure_owner(db: Database) -> Actor:
+    async with db.read() as tx:
+        person_id = await tx.scalar(select(Person.id).where(Person.email == EMAIL))
+    if person_id is None:
+        person_id = await add_person(db, EMAIL, "Demo owner", operator=True)
+    return Actor(person_id, "Demo owner", is_operator=True)
+
+
+async def forgotten_request(db: Database, club: DemoClub, due_in: timedelta) -> tuple[UUID, datetime]:
+    """A join request that nobody decided, whose ninety days are over in ``due_in``; answers its id and that moment."""
+    invite_id = await create_invite(db, club.owner, club.club_id)
+    email = f"visitor-{invite_id.hex[-8:]}@club.example"
+    request_id = await record_join_request(db, club.club_id, invite_id, PersonSubject(None, email))
+    async with db.transaction() as tx:
+        activity_at = await tx.scalar(
+            update(JoinRequest)
+            .where(JoinRequest.club_id == club.club_id, JoinRequest.id == request_id)
+            .values(activity_at=NOW - RETENTION + due_in)
+            .returning(JoinRequest.activity_at)
+        )
+        await join_requests_changed(tx, club.club_id, [request_id])
+    return request_id, activity_at + RETENTION

@@ -1,0 +1,28 @@
+"""``python -m lastcall.demo.tied …``: run a command, and end when whoever started it is gone.
+
+The starter holds the other end of this process's standard input; however it ends, the read below returns.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+
+
+def _end_with_starter() -> None:
+    sys.stdin.buffer.read()
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def main() -> None:
+    threading.Thread(target=_end_with_starter, daemon=True).start()
+    from lastcall.cli import main as lastcall
+
+    sys.argv[0] = "lastcall"
+    lastcall()
+
+
+if __name__ == "__main__":
+    main()
