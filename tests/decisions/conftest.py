@@ -36,9 +36,13 @@ class Door:
     club_id: UUID
     _names: Iterator[int] = field(default_factory=count)
 
-    async def waits(self, activity_at: datetime) -> UUID:
+    async def invite(self) -> UUID:
+        """An invite that nobody used."""
+        return await create_invite(self.db, self.owner, self.club_id)
+
+    async def waits(self, activity_at: datetime, invite_id: UUID | None = None) -> UUID:
         """A pending request whose last activity was then."""
-        invite_id = await create_invite(self.db, self.owner, self.club_id)
+        invite_id = invite_id or await self.invite()
         subject = AgentSubject(f"agent {next(self._names)}")
         return await record_join_request(self.db, self.club_id, invite_id, subject, activity_at=activity_at)
 
