@@ -18,7 +18,9 @@ language sql stable as $$
     from join_requests j
     join clubs c on c.id = j.club_id
     left join invites i on i.club_id = j.club_id and i.id = j.invite_id
-    left join retention r on r.club_id = j.club_id and r.join_request_id = j.id
+    left join retention r
+        -- The ids once more: by statistics of a young table the join alone is done over the whole club.
+        on r.club_id = p_club and r.join_request_id = any (p_ids) and r.join_request_id = j.id
     where j.club_id = p_club
       and j.id = any (p_ids)
 $$;

@@ -1,8 +1,10 @@
 -- One row of the sweep, in its own transaction: lock, judge in new statements by the facts, archive or refresh.
 -- Answers archived, not_due (the row was refreshed, so it is not found again) or gone.
+-- Never by scan: a plan made while retention was empty would go on scanning it as it fills (270 rows a second and
+-- falling, against 700 and steady, in one run of 4 500 rows).
 create or replace function settle_join_request(p_club uuid, p_id uuid, p_retention_id uuid, p_log_id uuid)
 returns text
-language plpgsql as $$
+language plpgsql set enable_seqscan to off as $$
 declare
     v_now timestamptz;
     v_activity timestamptz;
