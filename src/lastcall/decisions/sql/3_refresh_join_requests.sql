@@ -4,7 +4,7 @@
 create or replace function refresh_join_requests(
     p_club uuid, p_ids uuid[], out lowest timestamptz, out later boolean
 )
-language plpgsql as $$
+language plpgsql set enable_seqscan to off as $$
 begin
     perform
     from join_requests j
