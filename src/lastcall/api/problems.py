@@ -12,7 +12,7 @@ import structlog
 from litestar import Request, Response
 from litestar.exceptions import HTTPException
 
-from lastcall.errors import Conflict, Invalid, LastcallError, NotFound, TooFast, Unavailable
+from lastcall.errors import Conflict, Disabled, Invalid, LastcallError, NotFound, TooFast, Unavailable
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -67,7 +67,7 @@ def problem(_: Request[Any, Any, Any], exception: Exception) -> Response[bytes]:
     if isinstance(error, Conflict) and error.fresh is not None:
         body["fresh"] = msgspec.to_builtins(error.fresh, str_keys=True)
     headers = {"Cache-Control": "no-store"}
-    if isinstance(error, TooFast):
+    if isinstance(error, TooFast | Disabled) and error.retry_after is not None:
         headers["Retry-After"] = str(max(1, round(error.retry_after)))
     return Response(
         msgspec.json.encode(body), status_code=error.status, media_type=MEDIA_TYPE, headers=headers

@@ -1,0 +1,48 @@
+"""Between the wire's words and the services': ids, leases, claims, durations."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from lastcall.connections.listeners import ReportedSubmission
+from lastcall.connections.worker import LeaseHeld
+from lastcall.db.ids import decode_id
+from lastcall.operations.services.worker import ClaimHeld
+from lastcall.protocol.messages import ClaimRef, KnownSubmission, LeaseRef
+
+
+def lease_held(lease: LeaseRef) -> LeaseHeld:
+    return LeaseHeld(
+        decode_id(lease.club_id), decode_id(lease.connection_id), lease.epoch, lease.fencing_token
+    )
+
+
+def claim_held(claim: ClaimRef) -> ClaimHeld:
+    return ClaimHeld(
+        decode_id(claim.club_id),
+        decode_id(claim.connection_id),
+        claim.epoch,
+        claim.fencing_token,
+        operation_id=decode_id(claim.operation_id),
+        nonce=decode_id(claim.nonce),
+    )
+
+
+def reported(submission: KnownSubmission) -> ReportedSubmission:
+    return ReportedSubmission(
+        club_id=decode_id(submission.club_id),
+        connection_id=decode_id(submission.connection_id),
+        operation_id=decode_id(submission.operation_id),
+        nonce=submission.nonce,
+        is_answered=submission.is_answered,
+    )
+
+
+def milliseconds(span: timedelta) -> int:
+    """Whole milliseconds, rounded down: what the other side waits for is never told longer than it is."""
+    return max(0, span // timedelta(milliseconds=1))
+
+
+def milliseconds_up(span: timedelta) -> int:
+    """Whole milliseconds, rounded up: who comes back after them is not early."""
+    return -(-span // timedelta(milliseconds=1))

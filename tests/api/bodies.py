@@ -1,0 +1,46 @@
+"""A well-formed body for every worker call, about things that do not exist."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lastcall.db.ids import encode_id, new_id
+
+LEASE = {
+    "clubId": encode_id(new_id()),
+    "connectionId": encode_id(new_id()),
+    "epoch": "2026-01-01T00:00:00.000001Z",
+    "fencingToken": 1,
+}
+CLAIM = {**LEASE, "operationId": encode_id(new_id()), "nonce": encode_id(new_id())}
+EVIDENCE = {
+    "ageMs": 0,
+    "groupId": "grp_1",
+    "ownerId": "usr_owner",
+    "userId": "usr_1",
+    "memberStatus": "member",
+    "permissions": ["*"],
+    "roleIds": [],
+    "roles": [],
+    "privacy": "default",
+}
+
+BODIES: dict[str, dict[str, Any]] = {
+    "hello": {"journalId": encode_id(new_id()), "isJournalIntact": True, "release": "0.1.0"},
+    "wait": {},
+    "lease": {"clubId": LEASE["clubId"], "connectionId": LEASE["connectionId"]},
+    "renew": {"lease": LEASE},
+    "release": {"lease": LEASE},
+    "allowance": {"amount": 1},
+    "claim": {"lease": LEASE, "journalId": encode_id(new_id())},
+    "authorize": {"claim": CLAIM, "kind": "ban_member", "evidence": EVIDENCE},
+    "complete": {"claim": CLAIM, "outcome": "indeterminate", "code": "timeout"},
+    "reject": {"claim": CLAIM, "code": "visibility"},
+    "defer": {"claim": CLAIM, "code": "network", "delayMs": 1000},
+    "failure": {"code": "rate_limit"},
+}
+
+
+def spoilt_lease(**changes: Any) -> dict[str, Any]:
+    """A failure's body whose lease is spoilt in one place."""
+    return {"code": "network", "lease": {**LEASE, **changes}}
