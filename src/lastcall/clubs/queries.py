@@ -61,9 +61,16 @@ async def clubs_of(tx: Reader, person_id: UUID) -> list[ClubView]:
 
 
 async def club_by_slug(tx: Reader, actor: Actor, slug: str) -> tuple[ClubView, Standing]:
-    """The club at ``slug`` and what the actor is there. ``NotFound`` for a club they are not on the staff
-    of.
-    """
+    """The club at ``slug`` and what the actor is there. ``NotFound`` for a club they are not on the staff of."""
+    club = await club_at(tx, slug)
+    found = await standing(tx, club.id, actor.person_id)
+    if not found.is_staff:
+        raise club_unknown()
+    return club, found
+
+
+async def club_at(tx: Reader, slug: str) -> ClubView:
+    """The club at ``slug`` for the host's command line, which sees every club. Raises ``NotFound``."""
     row = (
         await tx.execute(
             select(*_VIEW)
@@ -73,10 +80,7 @@ async def club_by_slug(tx: Reader, actor: Actor, slug: str) -> tuple[ClubView, S
     ).one_or_none()
     if row is None:
         raise club_unknown()
-    found = await standing(tx, row.id, actor.person_id)
-    if not found.is_staff:
-        raise club_unknown()
-    return ClubView(**row._mapping), found
+    return ClubView(**row._mapping)
 
 
 async def roles_of(tx: Reader, club_id: UUID) -> list[RoleView]:
