@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from lastcall.protocol.messages import OwnMemberEvidence
+from lastcall.protocol.messages import OwnMemberEvidence, RoleSeen
 
 
 def evidence_body(evidence: OwnMemberEvidence) -> str:
@@ -21,6 +21,8 @@ class GrantsSeen(msgspec.Struct, frozen=True, rename="camel"):
 
     member_status: str
     permissions: tuple[str, ...]
+    roles: tuple[RoleSeen, ...]
+    """The group's roles, with the names that VRChat gave them."""
 
     def holds(self, grant: str) -> bool:
         """Whether the group lets the account do this; ``*`` stands for everything."""

@@ -13,6 +13,7 @@ from lastcall.connections.states import BASELINE_GRANTS, Feature
 from lastcall.db.transaction import Reader
 from lastcall.errors import NotAllowed
 from lastcall.people.actor import Actor
+from lastcall.protocol.messages import RoleSeen
 
 _USED = """
     coalesce((
@@ -96,7 +97,7 @@ class ConnectionCard:
 
     ``requests_per_minute`` is the lowest of connection, account and fleet; ``used_last_minute`` what was
     granted to this connection in the last 60 seconds. ``evidence_age`` is that of the last read of the own
-    membership.
+    membership, and ``roles`` are the group's as that read had them.
     """
 
     club_id: UUID
@@ -117,6 +118,7 @@ class ConnectionCard:
     used_last_minute: int
     readiness: tuple[Readiness, ...]
     evidence_age: timedelta | None
+    roles: tuple[RoleSeen, ...]
     lease: OpenLease | None
 
     def is_on(self, feature: Feature) -> bool:
@@ -206,13 +208,14 @@ async def connection_card(tx: Reader, club_id: UUID) -> ConnectionCard | None:
         used_last_minute=row.used_last_minute,
         readiness=tuple(_readiness(feature, row.features, grants) for feature in Feature),
         evidence_age=row.evidence_age,
+        roles=() if grants is None else grants.roles,
         lease=_lease(row),
     )
 
 
-async def overview(tx: Reader, actor: Actor) -> Overview:
-    """Fleet, accounts and connections; operators only."""
-    if not actor.is_operator:
+async def overview(tx: Reader, actor: Actor | None) -> Overview:
+    """Fleet, accounts and connections; operators only. No ``actor`` means the host's command line."""
+    if actor is not None and not actor.is_operator:
         raise NotAllowed("operators_only", "Only an operator may see this.", advice="Ask an operator.")
     fleet = (await tx.execute(_FLEET)).one()
     accounts = (await tx.execute(_ACCOUNTS)).all()
