@@ -97,6 +97,11 @@ _JOINS = """
     left join late_results l on l.club_id = o.club_id and l.operation_id = o.id
 """
 _ONE = f"select {_FIELDS} from operations o {_JOINS} where o.club_id = $1 and o.id = $2"  # noqa: S608
+_OF_REQUEST = f"""
+    select {_FIELDS} from operations o {_JOINS}
+     where o.club_id = $1 and o.request_id = $2
+     order by o.position
+"""  # noqa: S608
 # Kind by kind, each from the index: filtering a mixed walk would read past every row of the other kinds.
 _UPCOMING = f"""
     select {_FIELDS}
@@ -184,6 +189,16 @@ async def operation(
     if not views:
         raise NotFound("operation_unknown", "There is no such action.", advice="Check the address.")
     return views[0]
+
+
+async def request_operations(
+    tx: Reader, standing: Standing, actor: Actor, club_id: UUID, request_id: UUID
+) -> list[OperationView]:
+    """Every operation of a request, in its order; ``NotFound`` as for one operation."""
+    views = _views(await tx.raw.fetch(_OF_REQUEST, club_id, request_id), standing, actor)
+    if not views:
+        raise NotFound("request_unknown", "There is no such request.", advice="Check the address.")
+    return views
 
 
 async def request_rollups(
