@@ -44,7 +44,9 @@ class Settings:
     postgres_bin: Path | None = None
     """The folder of PostgreSQL programs to run the embedded database with; else they are looked for."""
     host: str = "127.0.0.1"
+    """The address that the server listens on."""
     port: int = 8420
+    """The port that the server listens on; 0 takes a free one."""
     public_url: str = "http://localhost:8420"
     """How browsers reach the server; another ``port`` changes it unless it is set too. With https,
     cookies are marked Secure.
@@ -56,18 +58,25 @@ class Settings:
     maintenance: bool = True
     """Whether this process archives what nobody decides (SCH-02). Lateness and recovery do not hang on it."""
     simulator_host: str = "127.0.0.1"
+    """The address that the simulated VRChat listens on."""
     simulator_port: int = 8421
+    """The port that the simulated VRChat listens on; 0 takes a free one."""
     server_url: str = "http://127.0.0.1:8420"
     """Where a collector finds the server."""
     account: str | None = None
     """The id of the account that a collector runs."""
     worker_key: str | None = field(default=None, repr=False)
+    """The key of that account, as ``lastcall account add`` printed it."""
     vrchat_url: str = "https://api.vrchat.cloud/api/1"
+    """Where the collector finds VRChat, or a simulated one."""
     vrchat_contact: str | None = None
     """An address for the User-Agent, so that the provider can reach whoever runs this."""
     vrchat_username: str | None = None
+    """The account's user name, for a sign-in without a person at the terminal."""
     vrchat_password: str | None = field(default=None, repr=False)
+    """The account's password; it is used to sign in and kept nowhere."""
     vrchat_totp_secret: str | None = field(default=None, repr=False)
+    """The secret of the account's authenticator app, from which its codes are made."""
 
     @property
     def is_https(self) -> bool:

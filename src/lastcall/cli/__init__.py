@@ -9,8 +9,12 @@ from __future__ import annotations
 import rich_click as click
 
 from lastcall import __version__
+from lastcall.cli.account import account
 from lastcall.cli.club import club
+from lastcall.cli.collector import collector
+from lastcall.cli.connection import connection
 from lastcall.cli.db import db
+from lastcall.cli.demo import demo
 from lastcall.cli.person import person
 from lastcall.cli.serve import serve
 from lastcall.cli.sign_in_link import sign_in_link
@@ -28,7 +32,7 @@ def cli() -> None:
     """The back office of a VRChat club: who gets in, what gets sent, and by when."""
 
 
-for _command in (serve, simulator, person, sign_in_link, club, db):
+for _command in (serve, demo, collector, simulator, person, sign_in_link, club, account, connection, db):
     cli.add_command(_command)
 
 

@@ -39,3 +39,19 @@ async def dump(file: Path | None) -> None:
         text = await schema_of(database.url)
     with click.open_file(str(file or "-"), "w", encoding="utf-8") as output:
         output.write(text)
+
+
+@db.command()
+@click.confirmation_option(
+    prompt="Unsent work will be cancelled and must be reviewed anew. Was the database restored from a backup?"
+)
+@command_body
+async def restored() -> None:
+    """Say that the database went back in time: connections start anew, and unsent work needs a new review."""
+    from lastcall.app import register
+    from lastcall.connections.restored import restored as after_restore
+
+    register()
+    async with opened_database() as database:
+        done = await after_restore(database, None)
+    click.echo(f"{done.connections} connections start a new epoch; their unsent work needs a new review.")

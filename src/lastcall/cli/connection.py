@@ -1,0 +1,79 @@
+"""``lastcall connection``: a club and its VRChat group."""
+
+from __future__ import annotations
+
+import rich_click as click
+
+from lastcall.cli.running import command_body, opened_database
+from lastcall.errors import Invalid
+
+
+@click.group()
+def connection() -> None:
+    """Connections between clubs and their VRChat groups."""
+
+
+@connection.command()
+@click.argument("club", metavar="CLUB")
+@click.argument("group_id", metavar="GRP_ID")
+@click.option(
+    "--account", "alias", required=True, metavar="ALIAS", help="The account that is a member there."
+)
+@click.option("--group-name", help="The group's name; the club's by default.")
+@click.option(
+    "--feature",
+    "features",
+    multiple=True,
+    metavar="NAME",
+    default=("membership_management",),
+    show_default=True,
+    help="What Lastcall may do there; repeat for several.",
+)
+@command_body
+async def add(
+    club: str, group_id: str, alias: str, group_name: str | None, features: tuple[str, ...]
+) -> None:
+    """Connect the club at /c/CLUB to its VRChat group. The account must be a member of the group already."""
+    from lastcall.clubs.queries import club_at
+    from lastcall.connections.accounts import account_named
+    from lastcall.connections.connect import connect_club
+    from lastcall.connections.states import Feature
+
+    for name in features:
+        if name not in set(Feature):
+            raise Invalid(
+                "feature_unknown",
+                f"There is no feature {name}.",
+                advice=f"Choose from: {', '.join(Feature)}.",
+                field="feature",
+            )
+    chosen = [Feature(name) for name in features]
+    async with opened_database() as database:
+        async with database.read() as tx:
+            found = await club_at(tx, club)
+        account_id = await account_named(database, alias)
+        await connect_club(
+            database,
+            None,
+            found.id,
+            group_id=group_id,
+            group_name=group_name or found.name,
+            account_id=account_id,
+            features=chosen,
+        )
+    click.echo(f"Connected {found.name} to {group_id} through {alias}.")
+
+
+@connection.command("list")
+@command_body
+async def list_() -> None:
+    """Show every club's connection."""
+    from lastcall.connections.queries import overview
+
+    async with opened_database() as database, database.read() as tx:
+        found = (await overview(tx, None)).connections
+    for one in found:
+        state = "frozen" if one.frozen_at else "stopped" if one.kill_switch else one.state
+        click.echo(f"{one.club_name:<32} {one.group_name:<32} {one.account_alias:<24} {state}")
+    if not found:
+        click.echo("No club is connected yet: lastcall connection add CLUB GRP_ID --account ALIAS")
