@@ -4,6 +4,7 @@ once.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -13,9 +14,22 @@ from litestar.datastructures import State
 from litestar.types import Message, Scope
 
 import lastcall.clubs.registration
+import lastcall.decisions.registration
+import lastcall.operations.listeners
 from lastcall.api.problems import problem
+from lastcall.api.worker.routes import WorkerServices, worker_routes
 from lastcall.clock import SYSTEM_CLOCK, Clock
+from lastcall.connections.expiry import lease_expiry_owner
+from lastcall.connections.keys import KeyRing
+from lastcall.connections.work import WorkBoard, WorkSource
 from lastcall.db.database import Database
+from lastcall.deadlines.owner import Owner
+from lastcall.deadlines.scheduler import Scheduler
+from lastcall.deadlines.wake import WakeChannel
+from lastcall.decisions.join_request_retention import join_request_retention
+from lastcall.operations.owners import operation_owners
+from lastcall.operations.services.worker import WorkerSteps
+from lastcall.operations.work import OperationWork
 from lastcall.settings import Settings
 from lastcall.web.access import Cookies
 from lastcall.web.assets import Assets
@@ -37,6 +51,21 @@ CONTENT_POLICY = (
 def register() -> None:
     """What a lower room does when a higher one changes. Registering twice is once."""
     lastcall.clubs.registration.register()
+    lastcall.decisions.registration.register()
+    lastcall.operations.listeners.register()
+
+
+def deadline_owners(settings: Settings, database: Database, clock: Clock) -> list[Owner]:
+    """Every kind of deadline. Retention hangs on the maintenance switch, what settles operations does not
+    (SCH-02).
+    """
+    retention = [join_request_retention(database, clock)] if settings.maintenance else []
+    return [*retention, *operation_owners(database, clock), lease_expiry_owner(database)]
+
+
+def work_sources(database: Database) -> list[WorkSource]:
+    """What collectors are woken for."""
+    return [OperationWork(database)]
 
 
 class House:
@@ -46,7 +75,13 @@ class House:
         register()
         self.settings = settings
         self.database = database
+        self.scheduler = Scheduler(database, deadline_owners(settings, database, clock), clock)
+        self.board = WorkBoard(database, work_sources(database), clock)
+        self.wake_channel = WakeChannel(database, clock) if settings.wake_channel else None
         self.live = LiveHub(database.bus, clock)
+        self.workers = WorkerServices(
+            db=database, keys=KeyRing(database, clock), board=self.board, steps=WorkerSteps(database, clock)
+        )
         self.cookies = Cookies(is_secure=settings.is_https)
         self.pages = Pages(Assets(), self.cookies)
 
@@ -55,21 +90,35 @@ class House:
         row.
         """
         self.live.close()
+        self.board.stop()
+        self._stopping = asyncio.ensure_future(self.scheduler.stop())
 
     @asynccontextmanager
     async def lifespan(self, _: Litestar) -> AsyncIterator[None]:
         """What runs while requests are served, and ends after the last of them."""
+        if self.wake_channel:
+            await self.wake_channel.start()
+        await self.scheduler.start()
         try:
             yield
         finally:
             self.begin_stop()
+            await self.scheduler.stop()
+            if self.wake_channel:
+                await self.wake_channel.stop()
 
 
 def create_app(house: House) -> Litestar:
     """The ASGI application over an open database."""
-    web = Web(database=house.database, pages=house.pages, live=house.live)
+    web = Web(
+        database=house.database,
+        pages=house.pages,
+        live=house.live,
+        deadlines=house.scheduler.status,
+        presence=house.board.presence,
+    )
     return Litestar(
-        route_handlers=[web_routes()],
+        route_handlers=[web_routes(), *worker_routes(house.workers)],
         lifespan=[house.lifespan],
         state=State({"database": house.database, "cookies": house.cookies, "web": web}),
         exception_handlers={Exception: _answer},

@@ -74,7 +74,7 @@ class Pages:
             place=place,
             zoned=times.Zoned(self.zone(request, place), now),
             form_field=FORM_FIELD,
-            path=request.url.path,
+            here=_here(request),
             **values,
         )
         answer: Response[str] = Response(text, status_code=status, media_type=MediaType.HTML)
@@ -92,6 +92,18 @@ class Pages:
             if found:
                 return found
         return ZoneInfo("UTC")
+
+
+def _here(request: PageRequest) -> str:
+    """This page's address, for asking for it again."""
+    query = request.url.query
+    return f"{request.url.path}?{query}" if query else request.url.path
+
+
+async def form_fields(request: PageRequest) -> dict[str, str]:
+    """The text fields of a submitted form; files and repeated fields are none of ours."""
+    form = await request.form()
+    return {name: value for name, value in form.multi_items() if isinstance(value, str)}
 
 
 def is_fragment(request: PageRequest) -> bool:

@@ -4,15 +4,18 @@ account.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import cast
 
 from sqlalchemy import select
 
+from lastcall.connections.work import Presence
 from lastcall.db.clock import NOW
 from lastcall.db.database import Database
 from lastcall.db.transaction import Reader
+from lastcall.deadlines.lane import OwnerStatus
 from lastcall.web.access import Visitor
 from lastcall.web.live import LiveHub
 from lastcall.web.pages import PageRequest, Pages
@@ -23,6 +26,8 @@ class Web:
     database: Database
     pages: Pages
     live: LiveHub
+    deadlines: Callable[[], Sequence[OwnerStatus]]
+    presence: Callable[[], Sequence[Presence]]
 
 
 def provide_web(request: PageRequest) -> Web:

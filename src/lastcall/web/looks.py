@@ -1,0 +1,147 @@
+"""How kinds, states and codes look: an icon, a colour and a word each, in one place. Words for codes come
+from ``operations.codes``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lastcall.operations.codes import REASONS
+from lastcall.operations.machine import State
+
+
+@dataclass(frozen=True)
+class KindLook:
+    """``one`` and ``many`` make titles: *Ban usr_…*, *Invite 40 people*."""
+
+    icon: str
+    about: str
+    one: str
+    many: str
+    confirm: str
+
+
+KINDS: dict[str, KindLook] = {
+    "assign_role": KindLook(
+        "role",
+        "Gives members one of the group's roles.",
+        "Give a role to",
+        "Give a role to {count} people",
+        "role assignment",
+    ),
+    "invite_member": KindLook(
+        "mail",
+        "Sends invitations to the VRChat group. Done means that VRChat took them, not that they were accepted.",
+        "Invite",
+        "Invite {count} people",
+        "invitation",
+    ),
+    "ban_member": KindLook(
+        "ban",
+        "Bans one person from the group. It goes before everything else that waits.",
+        "Ban",
+        "Ban {count} people",
+        "ban",
+    ),
+}
+
+
+def confirm_words(kind: str, count: int) -> str:
+    """What the confirming button says: it names what is queued and how much of it."""
+    noun = KINDS[kind].confirm
+    return f"Queue 1 {noun}" if count == 1 else f"Queue {count} {noun}s"
+
+
+@dataclass(frozen=True)
+class Look:
+    """A status as people see it. ``tone`` is a class of ``status.css``."""
+
+    tone: str
+    icon: str
+    word: str
+
+
+_STATES: dict[State, tuple[str, str]] = {
+    State.PENDING: ("wait", "clock"),
+    State.CLAIMED: ("live", "turn"),
+    State.SUBMITTED: ("live", "turn"),
+    State.SUCCEEDED: ("ok", "check"),
+    State.REJECTED: ("bad", "cross"),
+    State.INDETERMINATE: ("unknown", "question"),
+    State.CANCELLED: ("", "slash"),
+    State.MISSED: ("bad", "late"),
+}
+_NOT_SENT = "submission_not_attempted"
+
+
+def state_look(state: State, code: str | None = None) -> Look:
+    """The look of a row. *Not sent* has its own word, because it is the one failure that surely did
+    nothing.
+    """
+    tone, icon = _STATES[state]
+    if state is State.REJECTED and code == _NOT_SENT:
+        return Look("", "slash", REASONS[_NOT_SENT].label)
+    return Look(tone, icon, state.label)
+
+
+@dataclass(frozen=True)
+class Why:
+    label: str
+    advice: str
+
+
+def why(code: str | None) -> Why | None:
+    """A reason code in words; an unknown one is shown as it is rather than hidden."""
+    if code is None:
+        return None
+    reason = REASONS.get(code)
+    return Why(reason.label, reason.advice) if reason else Why(code, "")
+
+
+@dataclass(frozen=True)
+class Obstacle:
+    """Why nothing is sent at present, and who can change that."""
+
+    title: str
+    sentence: str
+
+
+_OBSTACLES: dict[str, Obstacle] = {
+    "fleet_switch": Obstacle(
+        "Everything is stopped.", "An operator stopped all accounts. What is due is missed after 15 minutes."
+    ),
+    "account_switch": Obstacle(
+        "The account is stopped.",
+        "An operator stopped the club's VRChat account. What is due is missed after 15 minutes.",
+    ),
+    "account_state": Obstacle(
+        "The account does not work at present.",
+        "It is cooling down or must sign in again; the operator sees why.",
+    ),
+    "connection_switch": Obstacle(
+        "This connection is stopped.", "An operator stopped it. What is due is missed after 15 minutes."
+    ),
+    "connection_state": Obstacle("The connection is not active.", "Nothing is sent until it is again."),
+    "frozen": Obstacle(
+        "This connection is frozen.",
+        "Its collector knows of something this server does not. An operator must look before anything is sent.",
+    ),
+}
+
+
+def obstacle(code: str) -> Obstacle | None:
+    """An obstacle in words; ``none`` is none."""
+    if code == "none":
+        return None
+    return _OBSTACLES.get(code, Obstacle("Nothing is sent at present.", f"The reason is “{code}”."))
+
+
+OWNERS: dict[str, str] = {
+    "join_request_retention": "Archives join requests that nobody decided",
+    "operation_late_pending": "Marks waiting actions as missed",
+    "operation_late_claimed": "Marks prepared actions as missed",
+    "claim_expiry": "Takes back claims that ran out",
+    "submission_recovery": "Records lost answers as unknown",
+    "lease_expiry": "Ends leases that ran out",
+}
+"""What each deadline owner does, for the operator's page."""

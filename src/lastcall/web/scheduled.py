@@ -1,0 +1,227 @@
+"""What Scheduled shows, made from the queries' rows: batches rolled up, days as headings, words for
+states.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from itertools import groupby
+from uuid import UUID
+
+from lastcall.db.ids import decode_id, encode_id
+from lastcall.errors import Invalid
+from lastcall.operations.machine import State
+from lastcall.operations.queries import Cursor, OperationView, RequestRollup
+from lastcall.web.looks import KINDS, Look, Why, state_look, why
+from lastcall.web.times import Zoned
+
+PROGRESS_WIDTH = 100
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+Names = Mapping[str, str]
+"""Names of the group's roles by id, as far as they were read."""
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One coloured part of a progress bar, in hundredths of its width."""
+
+    name: str
+    start: float
+    width: float
+
+
+@dataclass(frozen=True)
+class Tally:
+    """How many of a request stand where, in the words of pages."""
+
+    total: int
+    done: int
+    failed: int
+    unknown: int
+    moving: int
+    stopped: int
+
+    @property
+    def to_go(self) -> int:
+        return self.total - self.done - self.failed - self.unknown - self.moving - self.stopped
+
+    @property
+    def bars(self) -> list[Bar]:
+        bars: list[Bar] = []
+        start = 0.0
+        for name, count in (
+            ("succeeded", self.done),
+            ("failed", self.failed),
+            ("unknown", self.unknown),
+            ("stopped", self.stopped),
+            ("sending", self.moving),
+        ):
+            width = count * PROGRESS_WIDTH / self.total
+            if count:
+                bars.append(Bar(name, round(start, 2), round(width, 2)))
+            start += width
+        return bars
+
+    @property
+    def words(self) -> str:
+        parts = (
+            (self.done, "done"),
+            (self.failed, "failed"),
+            (self.unknown, "unknown"),
+            (self.stopped, "cancelled"),
+            (self.moving, "under way"),
+            (self.to_go, "to go"),
+        )
+        return " · ".join(f"{count} {word}" for count, word in parts if count)
+
+
+def tally_of(counts: Mapping[State, int]) -> Tally:
+    return Tally(
+        total=sum(counts.values()),
+        done=counts.get(State.SUCCEEDED, 0),
+        failed=counts.get(State.REJECTED, 0) + counts.get(State.MISSED, 0),
+        unknown=counts.get(State.INDETERMINATE, 0),
+        moving=counts.get(State.CLAIMED, 0) + counts.get(State.SUBMITTED, 0),
+        stopped=counts.get(State.CANCELLED, 0),
+    )
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One row of an agenda: a single action, or a whole request that is shown as a batch."""
+
+    key: str
+    icon: str
+    title: str
+    target: str | None
+    role: str | None
+    role_name: str | None
+    by: str
+    time: datetime
+    look: Look
+    why: Why | None
+    operation_id: UUID | None
+    request_id: UUID
+    revision: int
+    is_cancellable: bool
+    is_immediate: bool
+    size: int
+    tally: Tally | None
+    late_outcome: str | None
+
+
+@dataclass(frozen=True)
+class Day:
+    title: str
+    entries: Sequence[Entry] = field(default_factory=tuple)
+
+
+def single(row: OperationView, names: Names, *, time: datetime) -> Entry:
+    look = KINDS[row.kind.name]
+    role = row.payload.get("roleId")
+    return Entry(
+        key=encode_id(row.id),
+        icon=look.icon,
+        title=look.one,
+        target=row.target_user_id,
+        role=role,
+        role_name=names.get(role.lower()) if role else None,
+        by=row.actor_name,
+        time=time,
+        look=state_look(row.state, row.code),
+        why=why(row.code),
+        operation_id=row.id,
+        request_id=row.request_id,
+        revision=row.revision,
+        is_cancellable=row.is_cancellable,
+        is_immediate=row.schedule_kind == "immediate",
+        size=1,
+        tally=None,
+        late_outcome=row.late_outcome,
+    )
+
+
+def batch(first: OperationView, rollup: RequestRollup, names: Names, *, time: datetime) -> Entry:
+    look = KINDS[rollup.kind.name]
+    tally = tally_of(rollup.counts)
+    role = first.payload.get("roleId")
+    return Entry(
+        key=encode_id(rollup.id),
+        icon=look.icon,
+        title=look.many.format(count=rollup.size),
+        target=None,
+        role=role,
+        role_name=names.get(role.lower()) if role else None,
+        by=rollup.created_by_name,
+        time=time,
+        look=_batch_look(tally),
+        why=None,
+        operation_id=None,
+        request_id=rollup.id,
+        revision=0,
+        is_cancellable=False,
+        is_immediate=first.schedule_kind == "immediate",
+        size=rollup.size,
+        tally=tally,
+        late_outcome=None,
+    )
+
+
+def _batch_look(tally: Tally) -> Look:
+    if tally.moving:
+        return Look("live", "turn", "Sending")
+    if tally.to_go:
+        return Look("wait", "clock", "Pending" if tally.to_go == tally.total else "Under way")
+    if tally.unknown:
+        return Look("unknown", "question", "Outcome unknown")
+    if tally.failed:
+        return Look("bad", "cross", f"{tally.failed} failed")
+    if tally.stopped == tally.total:
+        return Look("", "slash", "Cancelled")
+    return Look("ok", "check", "Completed")
+
+
+def upcoming_entries(
+    rows: Sequence[OperationView], rollups: Mapping[UUID, RequestRollup], names: Names
+) -> list[Entry]:
+    """Rows by due time as an agenda: each batch once, where its first remaining row is."""
+    entries: list[Entry] = []
+    shown: set[UUID] = set()
+    for row in rows:
+        rollup = rollups.get(row.request_id)
+        if row.request_size == 1 or rollup is None:
+            entries.append(single(row, names, time=row.due_at))
+        elif row.request_id not in shown:
+            shown.add(row.request_id)
+            entries.append(batch(row, rollup, names, time=row.due_at))
+    return entries
+
+
+def days(entries: Sequence[Entry], zoned: Zoned) -> list[Day]:
+    """Neighbouring entries of one local day under one heading."""
+    return [
+        Day(title, tuple(group)) for title, group in groupby(entries, key=lambda entry: zoned.day(entry.time))
+    ]
+
+
+def cursor_text(row: OperationView, time: datetime) -> str:
+    """Where the next page begins: the last row's time at full precision, its id and its request."""
+    return f"{(time - _EPOCH) // _MICROSECOND}.{encode_id(row.id)}.{encode_id(row.request_id)}"
+
+
+def read_cursor(text: str | None) -> tuple[Cursor | None, UUID | None]:
+    """A cursor from the address, and the batch that the page before already shows. Raises ``Invalid``."""
+    if not text:
+        return None, None
+    try:
+        microseconds, row_id, request_id = text.split(".")
+        time = _EPOCH + int(microseconds) * _MICROSECOND
+        return Cursor(time, decode_id(row_id)), decode_id(request_id)
+    except (ValueError, OverflowError, Invalid) as error:
+        raise Invalid(
+            "cursor_invalid", "This page address is not complete.", advice="Start at the first page."
+        ) from error
