@@ -14,10 +14,11 @@ from uuid import UUID
 
 from lastcall.clock import SYSTEM_CLOCK, Clock
 from lastcall.connections.refusals import key_refused, refused
-from lastcall.connections.signals import ALL_ACCOUNTS, KEY_CACHE
+from lastcall.connections.signals import ALL_ACCOUNTS, KEY_CACHE, key_drop
 from lastcall.connections.worker import Worker
 from lastcall.db.bus import CacheDrop
 from lastcall.db.database import Database
+from lastcall.deadlines.signals import Missed
 from lastcall.errors import Disabled
 from lastcall.people.tokens import token_hash
 
@@ -67,6 +68,7 @@ class KeyRing:
         self._known: dict[UUID, _Known] = {}
         self._drops = 0
         db.bus.subscribe(CacheDrop, self._on_drop)
+        db.bus.subscribe(Missed, lambda _: self._on_drop(key_drop(None)))
 
     async def verify(self, account_id: UUID, key: str) -> Verified:
         """The account and generation a key proves; raises ``NotSignedIn`` when it is not the account's."""

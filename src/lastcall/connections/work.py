@@ -17,7 +17,7 @@ from uuid import UUID
 from lastcall.clock import SYSTEM_CLOCK, Clock
 from lastcall.connections.signals import WORK_PREFIX
 from lastcall.db.database import Database
-from lastcall.deadlines.signals import Signal
+from lastcall.deadlines.signals import Missed, Signal
 from lastcall.deadlines.times import SECOND, DatabaseTime, span, to_microseconds, whole
 from lastcall.errors import Unavailable
 
@@ -134,6 +134,7 @@ class WorkBoard:
         self._seen: dict[Key, datetime] = {}
         self._is_stopped = False
         db.bus.subscribe(Signal, self._on_signal)
+        db.bus.subscribe(Missed, self._on_missed)
         db.bus.subscribe_unclear(self._on_unclear)
 
     async def wait(self, account_id: UUID, worker_id: UUID, life: timedelta) -> list[Due]:
@@ -165,12 +166,6 @@ class WorkBoard:
         """End every wait at once, and refuse new ones."""
         self._is_stopped = True
         for account in self._accounts.values():
-            account.wake()
-
-    def look_again(self) -> None:
-        """Signals may have been missed (the wake channel was away): read each account once more."""
-        for account in self._accounts.values():
-            account.is_dirty = True
             account.wake()
 
     def saw(self, account_id: UUID, worker_id: UUID) -> None:
@@ -221,6 +216,11 @@ class WorkBoard:
                 account.is_dirty = True
                 account.again += [self._boot() + later for later in UNCLEAR_AGAIN]
                 account.wake()
+
+    def _on_missed(self, _: Missed) -> None:
+        for account in self._accounts.values():
+            account.is_dirty = True
+            account.wake()
 
     def _account_of(self, signal: Signal) -> _Account | None:
         if not signal.owner.startswith(WORK_PREFIX):
