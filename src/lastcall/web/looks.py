@@ -12,7 +12,7 @@ from lastcall.operations.machine import State
 
 @dataclass(frozen=True)
 class KindLook:
-    """``one`` and ``many`` make titles: *Ban usr_…*, *Invite 40 people*."""
+    """``one`` and ``many`` make titles: *Ban*, *Give “Regular” to 40 people*."""
 
     icon: str
     about: str
@@ -25,8 +25,8 @@ KINDS: dict[str, KindLook] = {
     "assign_role": KindLook(
         "role",
         "Gives members one of the group's roles.",
-        "Give a role to",
-        "Give a role to {count} people",
+        "Give {role} to",
+        "Give {role} to {count} people",
         "role assignment",
     ),
     "invite_member": KindLook(
@@ -40,7 +40,7 @@ KINDS: dict[str, KindLook] = {
         "ban",
         "Bans one person from the group. It goes before everything else that waits.",
         "Ban",
-        "Ban {count} people",
+        "Ban",
         "ban",
     ),
 }

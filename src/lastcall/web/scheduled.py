@@ -99,7 +99,6 @@ class Entry:
     title: str
     target: str | None
     role: str | None
-    role_name: str | None
     by: str
     time: datetime
     look: Look
@@ -109,6 +108,10 @@ class Entry:
     revision: int
     is_cancellable: bool
     is_immediate: bool
+    is_role_named: bool
+    is_over: bool
+    batch_size: int
+    """How many the single action was queued with; a batch itself stands for all of its own."""
     size: int
     tally: Tally | None
     late_outcome: str | None
@@ -120,16 +123,21 @@ class Day:
     entries: Sequence[Entry] = field(default_factory=tuple)
 
 
+def _role_words(role: str | None, names: Names) -> str:
+    """The role's name in quotes where it was read, else that it is one; its id stands beside it then."""
+    name = names.get(role.lower()) if role else None
+    return f"“{name}”" if name else "a role"
+
+
 def single(row: OperationView, names: Names, *, time: datetime) -> Entry:
     look = KINDS[row.kind.name]
     role = row.payload.get("roleId")
     return Entry(
         key=encode_id(row.id),
         icon=look.icon,
-        title=look.one,
+        title=look.one.format(role=_role_words(role, names)),
         target=row.target_user_id,
         role=role,
-        role_name=names.get(role.lower()) if role else None,
         by=row.actor_name,
         time=time,
         look=state_look(row.state, row.code),
@@ -139,6 +147,9 @@ def single(row: OperationView, names: Names, *, time: datetime) -> Entry:
         revision=row.revision,
         is_cancellable=row.is_cancellable,
         is_immediate=row.schedule_kind == "immediate",
+        is_role_named=bool(role and role.lower() in names),
+        is_over=row.state.is_terminal,
+        batch_size=row.request_size,
         size=1,
         tally=None,
         late_outcome=row.late_outcome,
@@ -152,10 +163,11 @@ def batch(first: OperationView, rollup: RequestRollup, names: Names, *, time: da
     return Entry(
         key=encode_id(rollup.id),
         icon=look.icon,
-        title=look.many.format(count=rollup.size),
+        title=(look.many if rollup.size > 1 else look.one).format(
+            role=_role_words(role, names), count=rollup.size
+        ),
         target=None,
         role=role,
-        role_name=names.get(role.lower()) if role else None,
         by=rollup.created_by_name,
         time=time,
         look=_batch_look(tally),
@@ -165,6 +177,9 @@ def batch(first: OperationView, rollup: RequestRollup, names: Names, *, time: da
         revision=0,
         is_cancellable=False,
         is_immediate=first.schedule_kind == "immediate",
+        is_role_named=bool(role and role.lower() in names),
+        is_over=rollup.settled == rollup.size,
+        batch_size=1,
         size=rollup.size,
         tally=tally,
         late_outcome=None,

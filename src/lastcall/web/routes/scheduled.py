@@ -33,6 +33,7 @@ from lastcall.web.pages import PageRequest, form_fields, go_to, is_fragment
 from lastcall.web.room import Web
 from lastcall.web.scheduled import (
     Names,
+    batch,
     cursor_text,
     days,
     read_cursor,
@@ -172,7 +173,7 @@ async def request_page(
         entries=[single(row, names, time=row.completed_at or row.due_at) for row in rows],
         connection=card,
         obstacle=obstacle(card.obstacle) if card else None,
-        is_over=rollup.settled == rollup.size,
+        title=batch(rows[0], rollup, names, time=rollup.due_at).title,
     )
 
 

@@ -76,7 +76,7 @@
       case "j": step(1); break;
       case "k": step(-1); break;
       case "c": press("[data-key='cancel']", row); break;
-      case "o": press("summary", row); break;
+      case "o": press("[data-key='open']", row); break;
       case "n": press("[data-key='new']"); break;
       case "u": press("[data-key='upcoming']"); break;
       case "h": press("[data-key='history']"); break;
