@@ -155,6 +155,20 @@ async def test_a_row_that_keeps_failing_backs_off_while_others_are_settled(rows:
     assert owner._poison.report() == ()
 
 
+@pytest.mark.clause("RET-07")
+async def test_a_page_set_apart_whole_does_not_hide_the_row_after_it(rows: DueRows, clock: FakeClock) -> None:
+    await rows.overdue(100, is_bad=True)
+    owner = SweepOwner("rows", rows, clock)
+    for _ in range(2):
+        await one_cycle(owner)
+    rows.attempts.clear()
+    (healthy,) = await rows.overdue(1, by=timedelta(minutes=1))
+    result, passes = await one_cycle(owner)
+    assert (rows.attempts, passes) == ([healthy], 2)
+    assert isinstance(result, Failed)
+    assert result.retry_in == timedelta(seconds=60)
+
+
 @pytest.mark.clause("RET-22")
 async def test_what_failed_is_remembered_by_the_process_alone(rows: DueRows) -> None:
     await rows.overdue(3, is_bad=True)

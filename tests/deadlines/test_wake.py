@@ -23,6 +23,7 @@ from lastcall.deadlines.signals import Missed, Signal
 from lastcall.deadlines.sweep import SweepOwner
 from lastcall.deadlines.wake import WakeChannel
 from lastcall.testing.fake_clock import FakeClock
+from lastcall.testing.proxy import Cut, CuttingProxy
 from lastcall.testing.waiting import eventually
 from tests.deadlines.due_rows import TABLE, DueRows
 
@@ -128,6 +129,20 @@ async def test_after_a_break_what_waited_is_told_and_what_was_missed_is_reread(d
         await eventually(lambda: len(two.heard) == 2)
         assert two.heard == [Signal("rows", DUE), CacheDrop("keys", "a")], "the lowest deadline says it all"
         assert len(one.heard_of(Missed)) == 2
+
+
+async def test_a_message_whose_sending_broke_is_sent_again(database_url: str) -> None:
+    clock = FakeClock()
+    async with (
+        CuttingProxy(database_url) as proxy,
+        process(proxy.url, clock) as one,
+        process(database_url) as two,
+    ):
+        proxy.arm(Cut.BEFORE, "pg_notify")
+        one.db.bus.deliver([Signal("rows", DUE)])
+        await eventually(lambda: not one.channel.is_up)
+        await clock.advance(timedelta(seconds=1))
+        await eventually(lambda: two.heard_of(Signal) == [Signal("rows", DUE)])
 
 
 async def own_listener(two: Process) -> int:

@@ -28,6 +28,8 @@ class FakeClock:
         self._timer = 0
         self._sleepers: list[tuple[int, int, asyncio.Future[None]]] = []
         self._order = count()
+        self.sleeps = 0
+        """How many sleeps were begun: what waits without spinning begins few."""
 
     def boot(self) -> float:
         return self._boot / 1_000_000
@@ -36,6 +38,7 @@ class FakeClock:
         return self._wall
 
     async def sleep(self, delay: timedelta) -> None:
+        self.sleeps += 1
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         due = self._timer + max(0, delay // MICROSECOND)
         if due <= self._timer:
