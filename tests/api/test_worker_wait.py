@@ -97,10 +97,11 @@ async def test_a_departed_client_is_noticed_and_its_wait_ends(caller, services):
     waiting = asyncio.create_task(caller("wait"))
     await parked(services)
     waiting.cancel()
-    await eventually(
-        lambda: not any(presence.is_waiting for presence in services.board.presence()),
-        message="the wait of a departed client goes on",
-    )
+
+    def nobody_waits() -> bool:
+        return not any(presence.is_waiting for presence in services.board.presence())
+
+    assert await eventually(nobody_waits, message="the wait of a departed client goes on")
 
 
 async def test_a_stop_ends_the_wait_at_once_and_refuses_the_next(caller, services):

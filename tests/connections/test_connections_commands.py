@@ -52,21 +52,18 @@ async def test_a_club_has_one_current_connection(site):
     assert refusal.value.code == "club_connected"
 
 
-@pytest.mark.parametrize(
-    ("changes", "error", "code"),
-    [
+async def test_a_connection_that_cannot_be_is_refused_and_leaves_nothing(site):
+    await disconnect_club(site.db, None, site.club_id, site.connection_id)
+    for changes, error, code in (
         ({"group_id": "usr_1"}, Invalid, "group_malformed"),
         ({"group_id": "grp_\n"}, Invalid, "group_malformed"),
         ({"group_name": "  "}, Invalid, "group_name_malformed"),
         ({"group_name": "x" * 81}, Invalid, "group_name_malformed"),
         ({"account_id": new_id()}, NotFound, "account_unknown"),
-    ],
-)
-async def test_a_connection_that_cannot_be_is_refused_and_leaves_nothing(site, changes, error, code):
-    await disconnect_club(site.db, None, site.club_id, site.connection_id)
-    with pytest.raises(error) as refusal:
-        await connect(site, **changes)
-    assert refusal.value.code == code
+    ):
+        with pytest.raises(error) as refusal:
+            await connect(site, **changes)
+        assert refusal.value.code == code
     assert await site.db.pool.fetchval("select count(*) from directory where kind = 'vrchat_group'") == 0
 
 
@@ -86,16 +83,16 @@ async def test_only_who_manages_the_connection_or_operates_may_change_it(site):
         await set_connection_limit(site.db, owner, *key, 30)
 
 
-@pytest.mark.parametrize("limit", [0, -1, 6001])
-async def test_a_limit_out_of_range_is_refused(site, limit):
-    for attempt in (
-        set_fleet_limit(site.db, None, limit),
-        set_account_limit(site.db, None, site.worker.account_id, limit),
-        set_connection_limit(site.db, None, site.club_id, site.connection_id, limit),
-    ):
-        with pytest.raises(Invalid) as refusal:
-            await attempt
-        assert refusal.value.field == "requests_per_minute"
+async def test_a_limit_out_of_range_is_refused(site):
+    for limit in (0, -1, 6001):
+        for attempt in (
+            set_fleet_limit(site.db, None, limit),
+            set_account_limit(site.db, None, site.worker.account_id, limit),
+            set_connection_limit(site.db, None, site.club_id, site.connection_id, limit),
+        ):
+            with pytest.raises(Invalid) as refusal:
+                await attempt
+            assert refusal.value.field == "requests_per_minute"
 
 
 async def test_unknown_accounts_and_connections_are_not_found(site):

@@ -16,6 +16,7 @@ from lastcall.connections.restored import RESTORED, restored
 from lastcall.connections.switches import set_account_switch, thaw_connection
 from lastcall.db.ids import new_id
 from lastcall.errors import Conflict, Disabled, NotSignedIn
+from lastcall.protocol.constants import LEASE_LIFE
 from lastcall.testing.locks import wait_until_blocked
 
 
@@ -53,7 +54,7 @@ async def test_hello_leaves_another_workers_lease_alone(site):
     other = site.other_worker()
     held = await site.lease(other)
     await hello(site)
-    await renew_lease(site.db, other, held)
+    assert (await renew_lease(site.db, other, held)).life == LEASE_LIFE
 
 
 async def test_hello_keeps_which_journal_a_worker_has(site):

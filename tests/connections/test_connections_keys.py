@@ -107,19 +107,19 @@ async def test_a_read_that_began_before_a_rotation_is_not_remembered(site):
     assert site.db.statements == sent + 1
 
 
-@pytest.mark.parametrize("state", sorted(set(AccountState) - {AccountState.READY}))
-async def test_an_account_in_any_other_state_than_ready_is_disabled(site, state, test_clock):
-    await site.db.pool.execute(
-        "update accounts set state = $1, cooldown_until = lastcall_now() + interval '1 hour'", state.value
-    )
-    keys = KeyRing(site.db)
-    await keys.verify(site.account.account_id, site.account.key)
-    with pytest.raises(Disabled) as disabled:
-        await keys.require_enabled(site.account.account_id)
-    assert disabled.value.code == "account_state"
-    assert (disabled.value.retry_after is not None) == (state is AccountState.COOLDOWN)
-    with pytest.raises(Disabled):
-        await site.lease()
+async def test_an_account_in_any_other_state_than_ready_is_disabled(site):
+    for state in set(AccountState) - {AccountState.READY}:
+        await site.db.pool.execute(
+            "update accounts set state = $1, cooldown_until = lastcall_now() + interval '1 hour'", state.value
+        )
+        keys = KeyRing(site.db)
+        await keys.verify(site.account.account_id, site.account.key)
+        with pytest.raises(Disabled) as disabled:
+            await keys.require_enabled(site.account.account_id)
+        assert disabled.value.code == "account_state"
+        assert (disabled.value.retry_after is not None) == (state is AccountState.COOLDOWN)
+        with pytest.raises(Disabled):
+            await site.lease()
 
 
 async def test_a_cooled_account_is_ready_again_without_anybody_writing_it(site, test_clock):
@@ -163,17 +163,14 @@ async def test_only_operators_touch_accounts(site):
             await attempt()
 
 
-@pytest.mark.parametrize(
-    ("alias", "user", "error"),
-    [
+async def test_an_account_that_cannot_be_is_refused_with_its_reason(site):
+    for alias, user, error in (
         ("Not An Alias", "usr_2", Invalid),
         ("fine", "no spaces here", Invalid),
         ("account-1", "usr_2", Conflict),
         ("fine", "usr_1", Conflict),
-    ],
-)
-async def test_an_account_that_cannot_be_is_refused_with_its_reason(site, alias, user, error):
-    with pytest.raises(error) as refusal:
-        await add_account(site.db, None, alias, user)
-    assert refusal.value.advice
+    ):
+        with pytest.raises(error) as refusal:
+            await add_account(site.db, None, alias, user)
+        assert refusal.value.advice
     assert await site.db.pool.fetchval("select count(*) from accounts") == 1

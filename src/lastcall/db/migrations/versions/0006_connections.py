@@ -28,7 +28,9 @@ def _to_connection() -> sa.ForeignKeyConstraint:
 
 def upgrade() -> None:
     _create_accounts()
+    _create_workers()
     _create_connections()
+    _create_leases()
 
 
 def _create_accounts() -> None:
@@ -61,6 +63,9 @@ def _create_accounts() -> None:
         sa.CheckConstraint("state <> 'cooldown' or cooldown_until is not null", name="cooldown"),
         sa.CheckConstraint(RANGE, name="range"),
     )
+
+
+def _create_workers() -> None:
     op.create_table(
         "worker_keys",
         sa.Column("account_id", sa.Uuid, sa.ForeignKey("accounts.id", ondelete="CASCADE"), primary_key=True),
@@ -131,6 +136,9 @@ def _create_connections() -> None:
         "connections_current_key", "connections", ["club_id"], unique=True, postgresql_where=current
     )
     op.create_index("connections_account_idx", "connections", ["account_id"], postgresql_where=current)
+
+
+def _create_leases() -> None:
     op.create_table(
         "connection_gates",
         sa.Column("club_id", sa.Uuid, primary_key=True),
