@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from sqlalchemy import select, update
+from sqlalchemy import select
 
 from lastcall.access.invites import create_invite
-from lastcall.access.listeners import join_requests_changed
 from lastcall.access.requests import PersonSubject, record_join_request
-from lastcall.access.tables import JoinRequest
 from lastcall.clubs.service import add_club
 from lastcall.clubs.tables import Club
 from lastcall.connections.accounts import add_account, rotate_key
@@ -88,15 +86,11 @@ async def _ensure_owner(db: Database) -> Actor:
 
 async def forgotten_request(db: Database, club: DemoClub, due_in: timedelta) -> tuple[UUID, datetime]:
     """A join request that nobody decided, whose ninety days are over in ``due_in``; answers its id and that moment."""
+    async with db.read() as tx:
+        due_at = await tx.scalar(select(NOW + due_in))
     invite_id = await create_invite(db, club.owner, club.club_id)
-    email = f"visitor-{invite_id.hex[-8:]}@club.example"
-    request_id = await record_join_request(db, club.club_id, invite_id, PersonSubject(None, email))
-    async with db.transaction() as tx:
-        activity_at = await tx.scalar(
-            update(JoinRequest)
-            .where(JoinRequest.club_id == club.club_id, JoinRequest.id == request_id)
-            .values(activity_at=NOW - RETENTION + due_in)
-            .returning(JoinRequest.activity_at)
-        )
-        await join_requests_changed(tx, club.club_id, [request_id])
-    return request_id, activity_at + RETENTION
+    visitor = PersonSubject(None, f"visitor-{invite_id.hex[-8:]}@club.example")
+    request_id = await record_join_request(
+        db, club.club_id, invite_id, visitor, activity_at=due_at - RETENTION
+    )
+    return request_id, due_at
