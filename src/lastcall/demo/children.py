@@ -57,8 +57,12 @@ class Child:
         raise Unavailable(
             "demo_child_failed",
             "A process of the demo did not start.",
-            advice=f"What it said is in {self._log}.",
+            advice=f"The last thing it said: {self._last_words()}",
         )
+
+    def _last_words(self) -> str:
+        lines = self._log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+        return lines[-1] if lines else "nothing"
 
     @property
     def is_running(self) -> bool:
@@ -66,7 +70,8 @@ class Child:
 
     async def kill(self) -> None:
         """SIGKILL: nothing of it runs on, nothing is tidied up."""
-        self._process.kill()
+        with contextlib.suppress(ProcessLookupError):
+            self._process.kill()
         await self._process.wait()
 
     async def stop(self) -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from lastcall.cli.server import bind, running_server
 from lastcall.db.database import Database
 from lastcall.db.embedded import EmbeddedServer, temporary_server
+from lastcall.db.ids import encode_id
 from lastcall.db.migrations import migrate
 from lastcall.demo.children import Child
 from lastcall.demo.club import DemoClub, ensure_club
@@ -41,7 +42,7 @@ class Stage:
             environment={
                 "LASTCALL_HOME": str(self.settings.home),
                 "LASTCALL_SERVER_URL": self.server_url,
-                "LASTCALL_ACCOUNT": str(self.club.account_id),
+                "LASTCALL_ACCOUNT": encode_id(self.club.account_id),
                 "LASTCALL_WORKER_KEY": self.club.worker_key,
                 "LASTCALL_VRCHAT_URL": self.simulator_url,
                 "LASTCALL_VRCHAT_CONTACT": "demo@club.example",
