@@ -1,0 +1,1757 @@
+-- The schema after all migrations, written by `lastcall db dump`. It is for reading, not for
+-- loading: it shows what a change to the migrations does to the whole.
+
+create table accounts (
+    id uuid not null,
+    alias text not null,
+    vrchat_user_id text not null,
+    state text not null,
+    kill_switch boolean default false not null,
+    requests_per_minute integer default 30 not null,
+    credential_generation integer default 0 not null,
+    cooldown_until timestamp with time zone,
+    created_at timestamp with time zone default lastcall_now() not null,
+    updated_at timestamp with time zone default lastcall_now() not null,
+    constraint accounts_pkey PRIMARY KEY (id),
+    constraint accounts_alias_key UNIQUE (alias),
+    constraint accounts_vrchat_user_id_key UNIQUE (vrchat_user_id),
+    constraint accounts_cooldown_check CHECK (((state <> 'cooldown'::text) OR (cooldown_until IS NOT NULL))),
+    constraint accounts_range_check CHECK (((requests_per_minute >= 1) AND (requests_per_minute <= 6000))),
+    constraint accounts_state_check CHECK ((state = ANY (ARRAY['provisioning'::text, 'ready'::text, 'degraded'::text, 'cooldown'::text, 'auth_required'::text, 'quarantined'::text, 'retiring'::text, 'retired'::text])))
+);
+
+create table activity_log (
+    club_id uuid not null,
+    id uuid not null,
+    actor_kind text not null,
+    actor_id uuid,
+    actor_name text,
+    action text not null,
+    entity_type text not null,
+    entity_id uuid not null,
+    details jsonb default '{}'::jsonb not null,
+    created_at timestamp with time zone default lastcall_now() not null,
+    constraint activity_log_pkey PRIMARY KEY (club_id, id),
+    constraint activity_log_actor_check CHECK (
+CASE actor_kind
+    WHEN 'person'::text THEN (actor_id IS NOT NULL)
+    WHEN 'system'::text THEN ((actor_id IS NULL) AND (actor_name IS NOT NULL))
+    ELSE false
+END),
+    constraint activity_log_club_id_fkey FOREIGN KEY (club_id) REFERENCES clubs(id) ON DELETE CASCADE
+);
+CREATE INDEX activity_log_club_id_created_at_id_idx ON activity_log USING btree (club_id, created_at, id);
+CREATE INDEX activity_log_club_id_entity_type_entity_id_created_at_idx ON activity_log USING btree (club_id, entity_type, entity_id, created_at);
+
+create table allowances (
+    scope text not null,
+    window_start timestamp with time zone not null,
+    granted integer not null,
+    recent_until timestamp with time zone[] default '{}'::timestamp with time zone[] not null,
+    recent_granted integer[] default '{}'::integer[] not null,
+    constraint allowances_pkey PRIMARY KEY (scope),
+    constraint allowances_side_by_side_check CHECK ((cardinality(recent_until) = cardinality(recent_granted)))
+);
+
+create table audit_log (
+    id uuid not null,
+    actor_person_id uuid,
+    action text not null,
+    subject text not null,
+    details jsonb default '{}'::jsonb not null,
+    created_at timestamp with time zone default lastcall_now() not null,
+    constraint audit_log_pkey PRIMARY KEY (id),
+    constraint audit_log_actor_person_id_fkey FOREIGN KEY (actor_person_id) REFERENCES people(id) ON DELETE SET NULL
+);
+CREATE INDEX audit_log_created_at_id_idx ON audit_log USING btree (created_at, id);
+
+create table club_gates (
+    club_id uuid not null,
+    generation bigint default 0 not null,
+    constraint club_gates_pkey PRIMARY KEY (club_id),
+    constraint club_gates_club_id_fkey FOREIGN KEY (club_id) REFERENCES clubs(id) ON DELETE CASCADE
+);
+
+create table clubs (
+    id uuid not null,
+    slug text not null,
+    name text not null,
+    zone text not null,
+    state text default 'active'::text not null,
+    owner_id uuid not null,
+    retention_days integer default 90,
+    created_at timestamp with time zone default lastcall_now() not null,
+    constraint clubs_pkey PRIMARY KEY (id),
+    constraint clubs_retention_days_check CHECK (((retention_days >= 1) AND (retention_days <= 3650))),
+    constraint clubs_state_check CHECK ((state = ANY (ARRAY['active'::text, 'paused'::text, 'archived'::text]))),
+    constraint clubs_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES people(id)
+);
+CREATE INDEX clubs_owner_id_idx ON clubs USING btree (owner_id);
+
+create table collectors (
+    account_id uuid not null,
+    worker_id uuid not null,
+    journal_id uuid not null,
+    release text not null,
+    last_hello_at timestamp with time zone not null,
+    constraint collectors_pkey PRIMARY KEY (account_id, worker_id),
+    constraint collectors_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id) ON DELETE CASCADE
+);
+
+create table connection_gates (
+    club_id uuid not null,
+    connection_id uuid not null,
+    generation bigint default 0 not null,
+    constraint connection_gates_pkey PRIMARY KEY (club_id, connection_id),
+    constraint connection_gates_club_id_connection_id_fkey FOREIGN KEY (club_id, connection_id) REFERENCES connections(club_id, id) ON DELETE CASCADE
+);
+
+create table connections (
+    club_id uuid not null,
+    id uuid not null,
+    group_id text not null,
+    group_name text not null,
+    account_id uuid not null,
+    state text not null,
+    epoch timestamp with time zone not null,
+    features text[] not null,
+    kill_switch boolean default false not null,
+    requests_per_minute integer default 4 not null,
+    lease_generation bigint default 0 not null,
+    frozen_at timestamp with time zone,
+    frozen_reason text,
+    consecutive_failures integer default 0 not null,
+    backoff_until timestamp with time zone,
+    created_at timestamp with time zone default lastcall_now() not null,
+    updated_at timestamp with time zone default lastcall_now() not null,
+    constraint connections_pkey PRIMARY KEY (club_id, id),
+    constraint connections_features_check CHECK ((features <@ ARRAY['analytics'::text, 'membership_management'::text, 'posts'::text, 'instances'::text])),
+    constraint connections_frozen_check CHECK (((frozen_at IS NULL) = (frozen_reason IS NULL))),
+    constraint connections_range_check CHECK (((requests_per_minute >= 1) AND (requests_per_minute <= 6000))),
+    constraint connections_state_check CHECK ((state = ANY (ARRAY['connecting'::text, 'awaiting_approval'::text, 'awaiting_invite'::text, 'active'::text, 'degraded'::text, 'auth_required'::text, 'disconnecting'::text, 'disconnected'::text, 'blocked'::text]))),
+    constraint connections_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+    constraint connections_club_id_fkey FOREIGN KEY (club_id) REFERENCES clubs(id) ON DELETE CASCADE
+);
+CREATE INDEX connections_account_idx ON connections USING btree (account_id) WHERE (state <> 'disconnected'::text);
+CREATE UNIQUE INDEX connections_current_key ON connections USING btree (club_id) WHERE (state <> 'disconnected'::text);
+
+create table directory (
+    kind text not null,
+    key text not null,
+    club_id uuid not null,
+    constraint directory_pkey PRIMARY KEY (kind, key)
+);
+CREATE INDEX directory_club_id_idx ON directory USING btree (club_id);
+
+create table evidence (
+    club_id uuid not null,
+    connection_id uuid not null,
+    kind text not null,
+    subject text not null,
+    epoch timestamp with time zone not null,
+    body jsonb not null,
+    observed_at timestamp with time zone not null,
+    account_id uuid not null,
+    worker_id uuid not null,
+    constraint evidence_pkey PRIMARY KEY (club_id, connection_id, kind, subject),
+    constraint evidence_kind_check CHECK ((kind = 'own_member'::text)),
+    constraint evidence_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+    constraint evidence_club_id_connection_id_fkey FOREIGN KEY (club_id, connection_id) REFERENCES connections(club_id, id) ON DELETE CASCADE
+);
+
+create table fleet_settings (
+    id smallint not null,
+    kill_switch boolean default false not null,
+    requests_per_minute integer default 30 not null,
+    constraint fleet_settings_pkey PRIMARY KEY (id),
+    constraint fleet_settings_one_row_check CHECK ((id = 1)),
+    constraint fleet_settings_range_check CHECK (((requests_per_minute >= 1) AND (requests_per_minute <= 6000)))
+);
+
+create table invites (
+    club_id uuid not null,
+    id uuid not null,
+    invited_by uuid not null,
+    expires_at timestamp with time zone not null,
+    revoked_at timestamp with time zone,
+    accepted_at timestamp with time zone,
+    created_at timestamp with time zone default lastcall_now() not null,
+    constraint invites_pkey PRIMARY KEY (club_id, id),
+    constraint invites_club_id_fkey FOREIGN KEY (club_id) REFERENCES clubs(id) ON DELETE CASCADE,
+    constraint invites_invited_by_fkey FOREIGN KEY (invited_by) REFERENCES people(id)
+);
+
+create table join_requests (
+    club_id uuid not null,
+    id uuid not null,
+    invite_id uuid not null,
+    subject_kind text not null,
+    person_id uuid,
+    email text,
+    agent_name text,
+    status text default 'pending_approval'::text not null,
+    activity_at timestamp with time zone default lastcall_now() not null,
+    archive_due_at timestamp with time zone,
+    created_at timestamp with time zone default lastcall_now() not null,
+    constraint join_requests_pkey PRIMARY KEY (club_id, id),
+    constraint join_requests_club_id_invite_id_key UNIQUE (club_id, invite_id),
+    constraint join_requests_status_check CHECK ((status = ANY (ARRAY['pending_approval'::text, 'approved'::text, 'rejected'::text, 'withdrawn'::text]))),
+    constraint join_requests_subject_check CHECK (
+CASE subject_kind
+    WHEN 'person'::text THEN ((agent_name IS NULL) AND ((person_id IS NOT NULL) OR (email IS NOT NULL)))
+    WHEN 'agent'::text THEN ((agent_name IS NOT NULL) AND (person_id IS NULL) AND (email IS NULL))
+    ELSE false
+END),
+    constraint join_requests_club_id_invite_id_fkey FOREIGN KEY (club_id, invite_id) REFERENCES invites(club_id, id) ON DELETE CASCADE,
+    constraint join_requests_person_id_fkey FOREIGN KEY (person_id) REFERENCES people(id)
+);
+CREATE INDEX join_requests_archive_due_at_idx ON join_requests USING btree (archive_due_at, id) WHERE ((status = 'pending_approval'::text) AND (archive_due_at IS NOT NULL));
+CREATE UNIQUE INDEX join_requests_pending_email_key ON join_requests USING btree (club_id, lower(email)) WHERE ((status = 'pending_approval'::text) AND (subject_kind = 'person'::text));
+CREATE UNIQUE INDEX join_requests_pending_person_key ON join_requests USING btree (club_id, person_id) WHERE ((status = 'pending_approval'::text) AND (subject_kind = 'person'::text));
+
+create table late_results (
+    club_id uuid not null,
+    id uuid not null,
+    operation_id uuid not null,
+    outcome text not null,
+    code text,
+    result jsonb,
+    reported_at timestamp with time zone default lastcall_now() not null,
+    constraint late_results_pkey PRIMARY KEY (club_id, id),
+    constraint late_results_club_id_operation_id_key UNIQUE (club_id, operation_id),
+    constraint late_results_outcome_check CHECK ((outcome = ANY (ARRAY['succeeded'::text, 'rejected'::text, 'indeterminate'::text]))),
+    constraint late_results_result_check CHECK ((octet_length((result)::text) <= 8192)),
+    constraint late_results_club_id_operation_id_fkey FOREIGN KEY (club_id, operation_id) REFERENCES operations(club_id, id) ON DELETE CASCADE
+);
+
+create table leases (
+    club_id uuid not null,
+    connection_id uuid not null,
+    account_id uuid not null,
+    worker_id uuid not null,
+    fencing_token bigint not null,
+    claimed_at timestamp with time zone not null,
+    expires_at timestamp with time zone not null,
+    released_at timestamp with time zone,
+    constraint leases_pkey PRIMARY KEY (club_id, connection_id),
+    constraint leases_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+    constraint leases_club_id_connection_id_fkey FOREIGN KEY (club_id, connection_id) REFERENCES connections(club_id, id) ON DELETE CASCADE
+);
+CREATE INDEX leases_open_idx ON leases USING btree (expires_at, connection_id) WHERE (released_at IS NULL);
+
+create table operation_requests (
+    club_id uuid not null,
+    id uuid not null,
+    request_key text not null,
+    kind text not null,
+    size smallint not null,
+    created_by uuid not null,
+    digest bytea not null,
+    schedule jsonb not null,
+    due_at timestamp with time zone not null,
+    created_at timestamp with time zone default lastcall_now() not null,
+    constraint operation_requests_pkey PRIMARY KEY (club_id, id),
+    constraint operation_requests_club_id_request_key_key UNIQUE (club_id, request_key),
+    constraint operation_requests_digest_check CHECK ((octet_length(digest) = 32)),
+    constraint operation_requests_request_key_check CHECK ((request_key ~ '^[A-Za-z0-9_-]{8,100}$'::text)),
+    constraint operation_requests_size_check CHECK (((size >= 1) AND (size <= 100))),
+    constraint operation_requests_club_id_fkey FOREIGN KEY (club_id) REFERENCES clubs(id) ON DELETE CASCADE,
+    constraint operation_requests_created_by_fkey FOREIGN KEY (created_by) REFERENCES people(id)
+);
+
+create table operations (
+    club_id uuid not null,
+    id uuid not null,
+    request_id uuid not null,
+    position smallint not null,
+    connection_id uuid not null,
+    epoch timestamp with time zone not null,
+    kind text not null,
+    payload jsonb not null,
+    target text not null,
+    schedule_kind text,
+    due_at timestamp with time zone not null,
+    ready_at timestamp with time zone not null,
+    lane smallint not null,
+    state text default 'pending'::text not null,
+    revision integer default 1 not null,
+    actor_id uuid not null,
+    preflight_failures smallint default 0 not null,
+    claim_nonce uuid,
+    claim_account_id uuid,
+    claim_worker_id uuid,
+    claim_journal_id uuid,
+    claim_fencing_token bigint,
+    claim_generation integer,
+    claim_expires_at timestamp with time zone,
+    submitted_at timestamp with time zone,
+    result jsonb,
+    code text,
+    completed_at timestamp with time zone,
+    created_at timestamp with time zone default lastcall_now() not null,
+    constraint operations_pkey PRIMARY KEY (club_id, id),
+    constraint operations_club_id_request_id_target_key UNIQUE (club_id, request_id, target),
+    constraint operations_limits_check CHECK (((ready_at >= due_at) AND ((lane >= 1) AND (lane <= 3)) AND (schedule_kind = ANY (ARRAY['immediate'::text, 'fixed'::text])) AND (octet_length((result)::text) <= 8192))),
+    constraint operations_shape_check CHECK ((concat(state, num_nonnulls(claim_nonce, claim_account_id, claim_worker_id, claim_journal_id, claim_fencing_token, claim_generation, claim_expires_at), num_nonnulls(submitted_at), num_nonnulls(completed_at), num_nonnulls(code)) = ANY (ARRAY['pending0000'::text, 'pending0001'::text, 'claimed7000'::text, 'submitted7100'::text, 'succeeded7110'::text, 'rejected7111'::text, 'rejected0011'::text, 'indeterminate7111'::text, 'cancelled0011'::text, 'missed0011'::text]))),
+    constraint operations_actor_id_fkey FOREIGN KEY (actor_id) REFERENCES people(id),
+    constraint operations_club_id_connection_id_fkey FOREIGN KEY (club_id, connection_id) REFERENCES connections(club_id, id) ON DELETE CASCADE,
+    constraint operations_club_id_request_id_fkey FOREIGN KEY (club_id, request_id) REFERENCES operation_requests(club_id, id) ON DELETE CASCADE
+);
+CREATE INDEX operations_claimed_due_idx ON operations USING btree (due_at, id) WHERE (state = 'claimed'::text);
+CREATE INDEX operations_claimed_expiry_idx ON operations USING btree (claim_expires_at, id) WHERE (state = 'claimed'::text);
+CREATE INDEX operations_history_idx ON operations USING btree (club_id, kind, completed_at, id) WHERE (completed_at IS NOT NULL);
+CREATE INDEX operations_pending_due_idx ON operations USING btree (due_at, id) WHERE (state = 'pending'::text);
+CREATE INDEX operations_runnable_idx ON operations USING btree (club_id, connection_id, epoch, lane, ready_at, id) WHERE (state = 'pending'::text);
+CREATE INDEX operations_submitted_expiry_idx ON operations USING btree (claim_expires_at, id) WHERE (state = 'submitted'::text);
+CREATE INDEX operations_upcoming_idx ON operations USING btree (club_id, kind, due_at, id) WHERE (completed_at IS NULL);
+
+create table people (
+    id uuid not null,
+    email text not null,
+    display_name text not null,
+    is_operator boolean default false not null,
+    blocked_at timestamp with time zone,
+    created_at timestamp with time zone default lastcall_now() not null,
+    constraint people_pkey PRIMARY KEY (id)
+);
+CREATE UNIQUE INDEX people_lower_email_key ON people USING btree (lower(email));
+
+create table retention (
+    club_id uuid not null,
+    id uuid not null,
+    join_request_id uuid,
+    keep boolean default false not null,
+    archived_at timestamp with time zone,
+    archived_reason text,
+    archived_by_kind text,
+    archived_by_person_id uuid,
+    version integer default 1 not null,
+    archive_version integer default 0 not null,
+    source_activity_at timestamp with time zone not null,
+    created_at timestamp with time zone default lastcall_now() not null,
+    updated_at timestamp with time zone default lastcall_now() not null,
+    constraint retention_pkey PRIMARY KEY (club_id, id),
+    constraint retention_club_id_join_request_id_key UNIQUE (club_id, join_request_id),
+    constraint retention_archived_check CHECK (
+CASE
+    WHEN (archived_at IS NULL) THEN ((archived_reason IS NULL) AND (archived_by_kind IS NULL) AND (archived_by_person_id IS NULL))
+    ELSE ((archived_reason = ANY (ARRAY['idle'::text, 'manual'::text])) AND
+    CASE archived_by_kind
+        WHEN 'system'::text THEN (archived_by_person_id IS NULL)
+        WHEN 'person'::text THEN (archived_by_person_id IS NOT NULL)
+        ELSE false
+    END)
+END),
+    constraint retention_source_check CHECK ((num_nonnulls(join_request_id) = 1)),
+    constraint retention_versions_check CHECK (((version >= 1) AND ((archive_version >= 0) AND (archive_version <= version)))),
+    constraint retention_archived_by_person_id_fkey FOREIGN KEY (archived_by_person_id) REFERENCES people(id),
+    constraint retention_club_id_join_request_id_fkey FOREIGN KEY (club_id, join_request_id) REFERENCES join_requests(club_id, id) ON DELETE CASCADE
+);
+
+create table routine_versions (
+    name text not null,
+    digest text not null,
+    applied_at timestamp with time zone default lastcall_now() not null,
+    constraint routine_versions_pkey PRIMARY KEY (name)
+);
+
+create table sessions (
+    id uuid not null,
+    person_id uuid not null,
+    token_hash bytea not null,
+    created_at timestamp with time zone default lastcall_now() not null,
+    expires_at timestamp with time zone not null,
+    revoked_at timestamp with time zone,
+    constraint sessions_pkey PRIMARY KEY (id),
+    constraint sessions_token_hash_key UNIQUE (token_hash),
+    constraint sessions_token_hash_length_check CHECK ((octet_length(token_hash) = 32)),
+    constraint sessions_person_id_fkey FOREIGN KEY (person_id) REFERENCES people(id) ON DELETE CASCADE
+);
+CREATE INDEX sessions_person_id_idx ON sessions USING btree (person_id);
+
+create table sign_in_links (
+    id uuid not null,
+    person_id uuid not null,
+    token_hash bytea not null,
+    created_at timestamp with time zone default lastcall_now() not null,
+    expires_at timestamp with time zone not null,
+    used_at timestamp with time zone,
+    constraint sign_in_links_pkey PRIMARY KEY (id),
+    constraint sign_in_links_token_hash_key UNIQUE (token_hash),
+    constraint sign_in_links_token_hash_length_check CHECK ((octet_length(token_hash) = 32)),
+    constraint sign_in_links_person_id_fkey FOREIGN KEY (person_id) REFERENCES people(id) ON DELETE CASCADE
+);
+CREATE INDEX sign_in_links_person_id_idx ON sign_in_links USING btree (person_id);
+
+create table staff_assignments (
+    club_id uuid not null,
+    id uuid not null,
+    role_id uuid not null,
+    person_id uuid not null,
+    created_at timestamp with time zone default lastcall_now() not null,
+    constraint staff_assignments_pkey PRIMARY KEY (club_id, id),
+    constraint staff_assignments_club_id_person_id_role_id_key UNIQUE (club_id, person_id, role_id),
+    constraint staff_assignments_club_id_role_id_fkey FOREIGN KEY (club_id, role_id) REFERENCES staff_roles(club_id, id) ON DELETE CASCADE,
+    constraint staff_assignments_person_id_fkey FOREIGN KEY (person_id) REFERENCES people(id) ON DELETE CASCADE
+);
+CREATE INDEX staff_assignments_club_id_role_id_idx ON staff_assignments USING btree (club_id, role_id);
+CREATE INDEX staff_assignments_person_id_idx ON staff_assignments USING btree (person_id);
+
+create table staff_roles (
+    club_id uuid not null,
+    id uuid not null,
+    name text not null,
+    permissions text[] default '{}'::text[] not null,
+    assignable_role_ids uuid[] default '{}'::uuid[] not null,
+    permitted_provider_role_ids text[] default '{}'::text[] not null,
+    preset_key text,
+    state text default 'active'::text not null,
+    created_at timestamp with time zone default lastcall_now() not null,
+    updated_at timestamp with time zone default lastcall_now() not null,
+    constraint staff_roles_pkey PRIMARY KEY (club_id, id),
+    constraint staff_roles_provider_roles_lower_check CHECK (((permitted_provider_role_ids)::text = lower((permitted_provider_role_ids)::text))),
+    constraint staff_roles_state_check CHECK ((state = ANY (ARRAY['active'::text, 'deleted'::text]))),
+    constraint staff_roles_club_id_fkey FOREIGN KEY (club_id) REFERENCES clubs(id) ON DELETE CASCADE
+);
+
+create table worker_keys (
+    account_id uuid not null,
+    generation integer not null,
+    key_hash bytea not null,
+    created_at timestamp with time zone default lastcall_now() not null,
+    revoked_at timestamp with time zone,
+    constraint worker_keys_pkey PRIMARY KEY (account_id, generation),
+    constraint worker_keys_key_hash_key UNIQUE (key_hash),
+    constraint worker_keys_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id) ON DELETE CASCADE
+);
+
+CREATE OR REPLACE FUNCTION account_gate_key(p_account uuid)
+ RETURNS bigint
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$ select hashtextextended('lastcall.account:' || p_account::text, 0) $function$;
+
+CREATE OR REPLACE FUNCTION account_obstacle(p_account uuid, p_now timestamp with time zone)
+ RETURNS text
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+begin
+    return coalesce(
+        (select case
+                    when f.kill_switch then 'fleet_switch'
+                    when a.kill_switch then 'account_switch'
+                    when a.state = 'ready' then 'none'
+                    when a.state = 'cooldown' and a.cooldown_until <= p_now then 'none'
+                    else 'account_state'
+                end
+           from accounts a, fleet_settings f
+          where a.id = p_account and f.id = 1),
+        'account_state');
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION allowance_charge(p_scope text, p_amount integer, p_now timestamp with time zone)
+ RETURNS void
+ LANGUAGE sql
+AS $function$
+    update allowances a
+       set window_start = date_trunc('minute', p_now, 'UTC'),
+           granted = p_amount + case when a.window_start = date_trunc('minute', p_now, 'UTC') then a.granted else 0 end,
+           (recent_until, recent_granted) = (
+               select array_agg(s.until order by s.until), array_agg(s.granted order by s.until)
+                 from (select u.until, sum(u.granted)::integer as granted
+                         from (select * from unnest(a.recent_until, a.recent_granted)
+                               union all
+                               select date_bin('100 ms', p_now, 'epoch') + interval '100 ms', p_amount
+                              ) as u (until, granted)
+                        where u.until > p_now - interval '60 seconds'
+                        group by u.until) as s)
+     where a.scope = p_scope
+$function$;
+
+CREATE OR REPLACE FUNCTION allowance_free_at(p_use allowances, p_limit integer, p_amount integer, p_now timestamp with time zone)
+ RETURNS timestamp with time zone
+ LANGUAGE plpgsql
+ IMMUTABLE
+AS $function$
+declare
+    v_window timestamptz := date_trunc('minute', p_now, 'UTC');
+    v_free_at timestamptz := p_now;
+    v_slot timestamptz;
+begin
+    if p_use.window_start = v_window and p_use.granted + p_amount > p_limit then
+        v_free_at := v_window + interval '1 minute';
+    end if;
+    -- The slots of the last 60 seconds leave one by one, oldest first; the sum over a slot and all later ones is what
+    -- stands until that slot has left.
+    select max(s.until) into v_slot
+      from (select u.until, sum(u.granted) over (order by u.until desc) as standing
+              from unnest(p_use.recent_until, p_use.recent_granted) as u (until, granted)
+             where u.until > p_now - interval '60 seconds') as s
+     where s.standing + p_amount > p_limit;
+    return greatest(v_free_at, v_slot + interval '60 seconds');
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION allowance_next_moment(p_account uuid, p_moment timestamp with time zone)
+ RETURNS timestamp with time zone
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+    select case
+               when p_moment >= w + interval '55 seconds' then allowance_opening(p_account, w + interval '1 minute')
+               else greatest(p_moment, allowance_opening(p_account, w))
+           end
+      from date_trunc('minute', p_moment, 'UTC') as w
+$function$;
+
+CREATE OR REPLACE FUNCTION allowance_opening(p_account uuid, p_window timestamp with time zone)
+ RETURNS timestamp with time zone
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+    select p_window + interval '1 ms' * ((h % 10000 + 10000) % 10000)::integer
+      from hashtextextended(p_account::text, extract(epoch from p_window)::bigint) as h
+$function$;
+
+CREATE OR REPLACE FUNCTION authority_refusal(p_row operations, p_account uuid, p_permission text, p_feature text, p_grants text[], p_is_protective boolean, p_now timestamp with time zone)
+ RETURNS text
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+declare
+    v_obstacle text := connection_obstacle(p_row.club_id, p_row.connection_id, p_account, p_row.epoch, p_now);
+    v_body jsonb;
+begin
+    if v_obstacle <> 'none' then
+        return case v_obstacle
+            when 'epoch' then 'connection_changed'
+            when 'connection_state' then 'connection_inactive'
+            when 'frozen' then 'connection_paused'
+            when 'connection_switch' then 'connection_paused'
+            else 'collector_disabled'
+        end;
+    end if;
+    if is_late(p_row.due_at, p_now) then
+        return 'late_window_elapsed';
+    end if;
+    if not club_is_open(p_row.club_id) then
+        return 'club_inactive';
+    end if;
+    if not person_holds(p_row.club_id, p_row.actor_id, p_permission) then
+        return 'staff_permission';
+    end if;
+    if not feature_is_on(p_row.club_id, p_row.connection_id, p_feature) then
+        return 'feature_disabled';
+    end if;
+    v_body := fresh_evidence(p_row.club_id, p_row.connection_id, p_row.epoch, p_account, p_now);
+    if v_body is null then
+        return 'provider_authority';
+    end if;
+    if v_body ->> 'memberStatus' is distinct from 'member' then
+        return 'membership';
+    end if;
+    if not holds_grants(v_body, p_grants) then
+        return 'provider_permissions';
+    end if;
+    if p_is_protective and is_protected_target(p_row.payload, v_body) then
+        return 'protected_target';
+    end if;
+    return role_refusal(p_row, v_body);
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION authorize_operation(p_account uuid, p_generation integer, p_worker uuid, p_club uuid, p_connection uuid, p_epoch timestamp with time zone, p_token bigint, p_operation uuid, p_nonce uuid, p_kind text, p_permission text, p_feature text, p_grants text[], p_is_protective boolean, p_evidence jsonb, p_evidence_age interval)
+ RETURNS TABLE(outcome text, judged_at timestamp with time zone, state text, due_at timestamp with time zone, ready_at timestamp with time zone, expires_at timestamp with time zone, execute_before timestamp with time zone)
+ LANGUAGE plpgsql
+AS $function$
+declare
+    -- The age was true when the call arrived; what it waits for locks makes the evidence older, not younger.
+    v_arrived constant timestamptz := lastcall_now();
+    v_now timestamptz;
+    v_row operations;
+begin
+    if not is_commit_durable() then
+        raise exception 'synchronous_commit could not be set';
+    end if;
+
+    perform lock_fleet_and_account_shared(p_account);
+    perform from club_gates g where g.club_id = p_club for share;
+    perform from connection_gates g where g.club_id = p_club and g.connection_id = p_connection for share;
+    select * into v_row from operations o where o.club_id = p_club and o.id = p_operation for no key update;
+
+    v_now := lastcall_now();
+    judged_at := v_now;
+    outcome := claim_refusal(
+        v_row, p_account, p_generation, p_worker, p_connection, p_epoch, p_token, p_nonce, v_now);
+    if outcome is null and v_row.kind <> p_kind then
+        outcome := 'claim_unavailable';
+    end if;
+    if outcome is null then
+        perform store_own_member_evidence(
+            p_club, p_connection, p_epoch, p_account, p_worker, p_evidence, v_arrived - p_evidence_age);
+        outcome := authority_refusal(
+            v_row, p_account, p_permission, p_feature, p_grants, p_is_protective, v_now);
+    end if;
+    if outcome in ('stale_key', 'claim_unavailable', 'stale_lease', 'collector_disabled') then
+        return next;
+        return;
+    end if;
+
+    due_at := v_row.due_at;
+    ready_at := v_row.ready_at;
+    if outcome is null then
+        update operations o
+           set state = 'submitted', submitted_at = v_now, claim_expires_at = v_now + submission_life()
+         where o.club_id = p_club and o.id = p_operation and o.state = 'claimed'
+        returning 'authorized', o.state, o.claim_expires_at, o.due_at + operation_grace()
+          into outcome, state, expires_at, execute_before;
+        outcome := coalesce(outcome, 'claim_unavailable');
+    else
+        state := case outcome
+            when 'connection_paused' then 'pending'
+            when 'late_window_elapsed' then 'missed'
+            else 'rejected'
+        end;
+        perform settle_unsent(p_club, p_operation, state, outcome, v_now);
+    end if;
+    return next;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION ceil_to_millisecond(p_time timestamp with time zone)
+ RETURNS timestamp with time zone
+ LANGUAGE sql
+ STABLE PARALLEL SAFE
+AS $function$
+    select case
+        when date_trunc('milliseconds', p_time) = p_time then p_time
+        else date_trunc('milliseconds', p_time) + interval '1 millisecond'
+    end
+$function$;
+
+CREATE OR REPLACE FUNCTION claim_life()
+ RETURNS interval
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN '00:04:00'::interval;
+
+CREATE OR REPLACE FUNCTION claim_obstacle(p_account uuid, p_generation integer, p_worker uuid, p_club uuid, p_connection uuid, p_epoch timestamp with time zone, p_token bigint, p_now timestamp with time zone)
+ RETURNS text
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+begin
+    if not key_is_current(p_account, p_generation, p_now) then
+        return 'stale_key';
+    end if;
+    if not lease_is_current(p_club, p_connection, p_account, p_worker, p_token, p_now) then
+        return 'stale_lease';
+    end if;
+    if not club_is_open(p_club) then
+        return 'club_inactive';
+    end if;
+    return connection_obstacle(p_club, p_connection, p_account, p_epoch, p_now);
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION claim_operation(p_account uuid, p_generation integer, p_worker uuid, p_journal uuid, p_club uuid, p_connection uuid, p_epoch timestamp with time zone, p_token bigint, p_any_lane boolean)
+ RETURNS TABLE(outcome text, judged_at timestamp with time zone, operation_id uuid, nonce uuid, kind text, payload text, due_at timestamp with time zone, execute_before timestamp with time zone, expires_at timestamp with time zone)
+ LANGUAGE plpgsql
+AS $function$
+declare
+    v_now constant timestamptz := lastcall_now();
+    v_earliest constant timestamptz := v_now - operation_grace();
+    v_lanes integer[] := array[1, 2, 3];
+    v_lane integer;
+    v_id uuid;
+begin
+    judged_at := v_now;
+    outcome := claim_obstacle(p_account, p_generation, p_worker, p_club, p_connection, p_epoch, p_token, v_now);
+    if outcome <> 'none' then
+        return next;
+        return;
+    end if;
+    outcome := 'nothing';
+    if p_any_lane then
+        select coalesce(array_agg(first.lane order by first.ready_at, first.lane), '{}')
+          into v_lanes
+          from (values (1), (2), (3)) as l (lane)
+         cross join lateral (
+               select o.lane, o.ready_at
+                 from operations o
+                where o.club_id = p_club and o.connection_id = p_connection and o.epoch = p_epoch
+                  and o.lane = l.lane and o.state = 'pending'
+                  and o.ready_at between v_earliest and v_now and o.due_at >= v_earliest
+                order by o.ready_at, o.id
+                limit 1) as first;
+    end if;
+    foreach v_lane in array v_lanes loop
+        select o.id into v_id
+          from operations o
+         where o.club_id = p_club and o.connection_id = p_connection and o.epoch = p_epoch
+           and o.lane = v_lane and o.state = 'pending'
+           and o.ready_at between v_earliest and v_now and o.due_at >= v_earliest
+         order by o.ready_at, o.id
+         limit 1
+           for no key update skip locked;
+        exit when found;
+    end loop;
+    if v_id is not null then
+        -- WRK-17: a claim lives four minutes and never past the lease.
+        update operations o
+           set state = 'claimed', code = null,
+               claim_nonce = gen_random_uuid(), claim_account_id = p_account, claim_worker_id = p_worker,
+               claim_journal_id = p_journal, claim_fencing_token = p_token, claim_generation = p_generation,
+               claim_expires_at = least(
+                   v_now + claim_life(),
+                   (select l.expires_at from leases l where l.club_id = p_club and l.connection_id = p_connection))
+         where o.club_id = p_club and o.id = v_id and o.state = 'pending'
+        returning 'claimed', o.id, o.claim_nonce, o.kind, o.payload::text, o.due_at, o.due_at + operation_grace(),
+                  o.claim_expires_at
+          into outcome, operation_id, nonce, kind, payload, due_at, execute_before, expires_at;
+    end if;
+    return next;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION claim_refusal(p_row operations, p_account uuid, p_generation integer, p_worker uuid, p_connection uuid, p_epoch timestamp with time zone, p_token bigint, p_nonce uuid, p_now timestamp with time zone)
+ RETURNS text
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+begin
+    if not key_is_current(p_account, p_generation, p_now) then
+        return 'stale_key';
+    end if;
+    if p_row.state is distinct from 'claimed' or p_row.claim_expires_at <= p_now
+       or not is_claim_of(p_row, p_account, p_worker, p_connection, p_epoch, p_token, p_nonce)
+    then
+        return 'claim_unavailable';
+    end if;
+    if not lease_is_current(p_row.club_id, p_connection, p_account, p_worker, p_token, p_now) then
+        return 'stale_lease';
+    end if;
+    return null;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION club_is_open(p_club uuid)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+begin
+    return exists (select from clubs c where c.id = p_club and c.state in ('active', 'paused'));
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION complete_operation(p_account uuid, p_generation integer, p_worker uuid, p_club uuid, p_connection uuid, p_epoch timestamp with time zone, p_token bigint, p_operation uuid, p_nonce uuid, p_state text, p_code text, p_result jsonb, p_evidence_id uuid)
+ RETURNS TABLE(outcome text, judged_at timestamp with time zone, state text, code text, is_kept_as_evidence boolean)
+ LANGUAGE plpgsql
+AS $function$
+declare
+    v_row operations;
+begin
+    if not is_commit_durable() then
+        raise exception 'synchronous_commit could not be set';
+    end if;
+
+    perform lock_fleet_and_account_shared(p_account);
+    select * into v_row from operations o where o.club_id = p_club and o.id = p_operation for no key update;
+
+    judged_at := lastcall_now();
+    is_kept_as_evidence := false;
+    if not key_is_current(p_account, p_generation, judged_at) then
+        outcome := 'stale_key';
+    elsif not is_claim_of(v_row, p_account, p_worker, p_connection, p_epoch, p_token, p_nonce)
+          or v_row.submitted_at is null
+    then
+        outcome := 'claim_unavailable';
+    elsif v_row.state = 'submitted' then
+        update operations o
+           set state = p_state, code = p_code, result = p_result, completed_at = judged_at
+         where o.club_id = p_club and o.id = p_operation and o.state = 'submitted'
+        returning 'recorded', o.state, o.code
+          into outcome, state, code;
+    else
+        outcome := 'already_settled';
+        state := v_row.state;
+        code := v_row.code;
+        if v_row.state = 'indeterminate' and p_state <> 'indeterminate' then
+            insert into late_results (club_id, id, operation_id, outcome, code, result, reported_at)
+            values (p_club, p_evidence_id, p_operation, p_state, p_code, p_result, judged_at)
+                on conflict do nothing;
+            is_kept_as_evidence := found;
+        end if;
+    end if;
+    return next;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION connection_is_workable(p_club uuid, p_connection uuid, p_account uuid, p_epoch timestamp with time zone, p_now timestamp with time zone)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+AS $function$ select connection_obstacle(p_club, p_connection, p_account, p_epoch, p_now) = 'none' $function$;
+
+CREATE OR REPLACE FUNCTION connection_obstacle(p_club uuid, p_connection uuid, p_account uuid, p_epoch timestamp with time zone, p_now timestamp with time zone)
+ RETURNS text
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+begin
+    return coalesce(
+        (select case
+                    when p_epoch is not null and c.epoch <> p_epoch then 'epoch'
+                    when c.state in ('disconnecting', 'disconnected') then 'epoch'
+                    when c.account_id <> p_account then 'epoch'
+                    when a.obstacle <> 'none' then a.obstacle
+                    when c.state not in ('active', 'degraded') then 'connection_state'
+                    when c.frozen_at is not null then 'frozen'
+                    when c.kill_switch then 'connection_switch'
+                    else 'none'
+                end
+           from connections c, account_obstacle(p_account, p_now) as a (obstacle)
+          where c.club_id = p_club and c.id = p_connection),
+        'epoch');
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION defer_operation(p_account uuid, p_generation integer, p_worker uuid, p_club uuid, p_connection uuid, p_epoch timestamp with time zone, p_token bigint, p_operation uuid, p_nonce uuid, p_code text, p_delay double precision)
+ RETURNS TABLE(outcome text, judged_at timestamp with time zone, state text, code text, due_at timestamp with time zone, ready_at timestamp with time zone)
+ LANGUAGE plpgsql
+AS $function$
+declare
+    v_row operations;
+    v_microseconds numeric;
+begin
+    perform lock_fleet_and_account_shared(p_account);
+    perform from connection_gates g where g.club_id = p_club and g.connection_id = p_connection for share;
+    select * into v_row from operations o where o.club_id = p_club and o.id = p_operation for no key update;
+
+    judged_at := lastcall_now();
+    outcome := case
+        when p_delay < 0 or p_delay in ('infinity', 'nan') then 'invalid_delay'
+        else preflight_refusal(
+            v_row, p_account, p_generation, p_worker, p_connection, p_epoch, p_token, p_nonce, judged_at)
+    end;
+    if outcome is not null then
+        return next;
+        return;
+    end if;
+
+    outcome := 'recorded';
+    due_at := v_row.due_at;
+    v_microseconds := ceil(greatest(coalesce(p_delay::numeric, 60), 1) * 1000000);
+    if v_row.preflight_failures >= transient_retries() then
+        state := 'rejected';
+        code := 'preflight_retries_exhausted';
+    elsif v_microseconds > extract(epoch from (v_row.due_at + operation_grace() - judged_at)) * 1000000 then
+        state := 'missed';
+        code := 'late_window_elapsed';
+    else
+        state := 'pending';
+        code := p_code;
+        ready_at := judged_at + v_microseconds * interval '1 microsecond';
+        update operations o
+           set preflight_failures = o.preflight_failures + 1, ready_at = defer_operation.ready_at
+         where o.club_id = p_club and o.id = p_operation and o.state = 'claimed';
+    end if;
+    perform settle_unsent(p_club, p_operation, state, code, judged_at);
+    return next;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION end_expired_lease(p_club uuid, p_connection uuid)
+ RETURNS uuid
+ LANGUAGE plpgsql
+AS $function$
+declare
+    v_now timestamptz;
+    v_account uuid;
+begin
+    perform from leases l where l.club_id = p_club and l.connection_id = p_connection for no key update;
+
+    v_now := lastcall_now();
+    update leases l set released_at = v_now
+     where l.club_id = p_club and l.connection_id = p_connection
+       and l.released_at is null and l.expires_at <= v_now
+    returning l.account_id into v_account;
+    return v_account;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION evidence_life()
+ RETURNS interval
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN '00:01:00'::interval;
+
+CREATE OR REPLACE FUNCTION expire_claim(p_club uuid, p_operation uuid, p_nonce uuid, p_expires_at timestamp with time zone)
+ RETURNS TABLE(is_done boolean, due_at timestamp with time zone, ready_at timestamp with time zone, account_id uuid)
+ LANGUAGE plpgsql
+AS $function$
+declare
+    v_row operations;
+    v_now timestamptz;
+begin
+    select * into v_row from operations o where o.club_id = p_club and o.id = p_operation for no key update;
+
+    v_now := lastcall_now();
+    is_done := v_row.state = 'claimed' and v_row.claim_nonce = p_nonce
+        and v_row.claim_expires_at = p_expires_at and v_row.claim_expires_at <= v_now
+        and settle_unsent(p_club, p_operation, 'pending', null, v_now);
+    due_at := v_row.due_at;
+    ready_at := v_row.ready_at;
+    account_id := (
+        select c.account_id from connections c where c.club_id = p_club and c.id = v_row.connection_id);
+    return next;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION feature_is_on(p_club uuid, p_connection uuid, p_feature text)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+begin
+    return exists (
+        select from connections c where c.club_id = p_club and c.id = p_connection and p_feature = any (c.features)
+    );
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION fleet_gate_key()
+ RETURNS bigint
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$ select hashtextextended('lastcall.fleet', 0) $function$;
+
+CREATE OR REPLACE FUNCTION fresh_evidence(p_club uuid, p_connection uuid, p_epoch timestamp with time zone, p_account uuid, p_now timestamp with time zone)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+begin
+    return (
+        select e.body
+          from own_member_evidence(p_club, p_connection, p_epoch) as e
+         where e.account_id = p_account
+           and e.observed_at between p_now - evidence_life() and p_now);
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION holds_grants(p_body jsonb, p_grants text[])
+ RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+    select coalesce(
+        p_body ->> 'memberStatus' = 'member'
+        and jsonb_typeof(p_body -> 'permissions') = 'array'
+        and (p_body -> 'permissions' ? '*' or p_body -> 'permissions' ?& p_grants),
+        false)
+$function$;
+
+CREATE OR REPLACE FUNCTION is_claim_of(p_row operations, p_account uuid, p_worker uuid, p_connection uuid, p_epoch timestamp with time zone, p_token bigint, p_nonce uuid)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ IMMUTABLE
+AS $function$
+begin
+    return coalesce(
+        p_row.connection_id = p_connection
+        and p_row.epoch = p_epoch
+        and p_row.claim_account_id = p_account
+        and p_row.claim_worker_id = p_worker
+        and p_row.claim_fencing_token = p_token
+        and p_row.claim_nonce = p_nonce,
+        false);
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION is_commit_durable()
+ RETURNS boolean
+ LANGUAGE plpgsql
+AS $function$
+begin
+    return current_setting('synchronous_commit') not in ('off', 'local', 'remote_write')
+        or set_config('synchronous_commit', 'on', true) = 'on';
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION is_late(p_due_at timestamp with time zone, p_now timestamp with time zone)
+ RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN (p_now > (p_due_at + '00:15:00'::interval));
+
+CREATE OR REPLACE FUNCTION is_late_now(p_club uuid, p_operation uuid)
+ RETURNS boolean
+ LANGUAGE plpgsql
+AS $function$
+declare
+    v_row operations;
+begin
+    select * into v_row from operations o where o.club_id = p_club and o.id = p_operation for no key update;
+    return coalesce(is_late(v_row.due_at, lastcall_now()), false);
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION is_protected_target(p_payload jsonb, p_body jsonb)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ IMMUTABLE
+AS $function$
+begin
+    return lower(p_payload ->> 'targetUserId') in (lower(p_body ->> 'ownerId'), lower(p_body ->> 'userId'));
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION join_request_due(p_club uuid, p_ids uuid[])
+ RETURNS TABLE(id uuid, activity_at timestamp with time zone, due_at timestamp with time zone)
+ LANGUAGE sql
+ STABLE
+AS $function$
+    select
+        j.id,
+        j.activity_at,
+        case
+            when j.status = 'pending_approval'
+                and c.state = 'active'
+                and i.id is not null
+                and r.keep is not true
+                and r.archived_at is null
+            then j.activity_at + make_interval(hours => 24 * c.retention_days)
+        end
+    from join_requests j
+    join clubs c on c.id = j.club_id
+    left join invites i on i.club_id = j.club_id and i.id = j.invite_id
+    left join retention r
+        -- The ids once more: by statistics of a young table the join alone is done over the whole club.
+        on r.club_id = p_club and r.join_request_id = any (p_ids) and r.join_request_id = j.id
+    where j.club_id = p_club
+      and j.id = any (p_ids)
+$function$;
+
+CREATE OR REPLACE FUNCTION key_is_current(p_account uuid, p_generation integer, p_now timestamp with time zone)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+begin
+    return exists (
+        select
+          from accounts a
+          join worker_keys k on k.account_id = a.id and k.generation = a.credential_generation
+         where a.id = p_account
+           and k.generation = p_generation
+           and (k.revoked_at is null or k.revoked_at > p_now)
+    );
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION lastcall_now()
+ RETURNS timestamp with time zone
+ LANGUAGE sql
+AS $function$ select clock_timestamp() $function$;
+
+CREATE OR REPLACE FUNCTION late_at(p_due_at timestamp with time zone)
+ RETURNS timestamp with time zone
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN (p_due_at + '00:15:00.000001'::interval);
+
+CREATE OR REPLACE FUNCTION lease_is_current(p_club uuid, p_connection uuid, p_account uuid, p_worker uuid, p_token bigint, p_now timestamp with time zone)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+begin
+    return exists (
+        select
+          from leases l
+         where l.club_id = p_club
+           and l.connection_id = p_connection
+           and l.account_id = p_account
+           and l.worker_id = p_worker
+           and l.fencing_token = p_token
+           and l.released_at is null
+           and l.expires_at > p_now
+    );
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION lock_account(p_account uuid)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+begin
+    perform pg_advisory_xact_lock(account_gate_key(p_account));
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION lock_fleet()
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+begin
+    perform pg_advisory_xact_lock(fleet_gate_key());
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION lock_fleet_and_account_shared(p_account uuid)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+begin
+    perform pg_advisory_xact_lock_shared(fleet_gate_key());
+    perform pg_advisory_xact_lock_shared(account_gate_key(p_account));
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION miss_late(p_clubs uuid[], p_operations uuid[])
+ RETURNS TABLE(club_id uuid, operation_id uuid)
+ LANGUAGE plpgsql
+AS $function$
+#variable_conflict use_column
+declare
+    v_seen record;
+begin
+    for v_seen in
+        select s.club, s.operation from unnest(p_clubs, p_operations) as s (club, operation) order by s.operation
+    loop
+        if is_late_now(v_seen.club, v_seen.operation)
+           and settle_unsent(v_seen.club, v_seen.operation, 'missed', 'late_window_elapsed', lastcall_now())
+        then
+            club_id := v_seen.club;
+            operation_id := v_seen.operation;
+            return next;
+        end if;
+    end loop;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION operation_grace()
+ RETURNS interval
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN '00:15:00'::interval;
+
+CREATE OR REPLACE FUNCTION own_member_evidence(p_club uuid, p_connection uuid, p_epoch timestamp with time zone)
+ RETURNS TABLE(account_id uuid, observed_at timestamp with time zone, body jsonb)
+ LANGUAGE sql
+ STABLE
+AS $function$
+    select e.account_id, e.observed_at, e.body
+      from connections c
+      join accounts a on a.id = c.account_id
+      join evidence e
+        on e.club_id = c.club_id and e.connection_id = c.id
+       and e.kind = 'own_member' and e.subject = a.vrchat_user_id
+       and e.account_id = a.id
+       and e.body ->> 'groupId' = c.group_id
+     where c.club_id = p_club and c.id = p_connection and e.epoch = p_epoch
+$function$;
+
+CREATE OR REPLACE FUNCTION person_holds(p_club uuid, p_person uuid, p_permission text)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ STABLE PARALLEL SAFE
+AS $function$
+begin
+    return exists (
+        select
+        from people p
+        join clubs c on c.id = p_club
+        where p.id = p_person
+          and p.blocked_at is null
+          and (
+              c.owner_id = p.id
+              or exists (
+                  select
+                  from staff_assignments a
+                  join staff_roles r on r.club_id = a.club_id and r.id = a.role_id
+                  where a.club_id = p_club
+                    and a.person_id = p_person
+                    and r.state = 'active'
+                    and p_permission = any (r.permissions)
+              )
+          )
+    );
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION person_may_assign(p_club uuid, p_person uuid, p_provider_role text)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ STABLE PARALLEL SAFE
+AS $function$
+begin
+    return exists (
+        select
+        from people p
+        join clubs c on c.id = p_club
+        where p.id = p_person
+          and p.blocked_at is null
+          and (
+              c.owner_id = p.id
+              or exists (
+                  select
+                  from staff_assignments a
+                  join staff_roles r on r.club_id = a.club_id and r.id = a.role_id
+                  where a.club_id = p_club
+                    and a.person_id = p_person
+                    and r.state = 'active'
+                    and 'assign_vrchat_roles' = any (r.permissions)
+                    and lower(p_provider_role) = any (r.permitted_provider_role_ids)
+              )
+          )
+    );
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION preflight_refusal(p_row operations, p_account uuid, p_generation integer, p_worker uuid, p_connection uuid, p_epoch timestamp with time zone, p_token bigint, p_nonce uuid, p_now timestamp with time zone)
+ RETURNS text
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+declare
+    v_refusal constant text := claim_refusal(
+        p_row, p_account, p_generation, p_worker, p_connection, p_epoch, p_token, p_nonce, p_now);
+    v_obstacle text;
+begin
+    if v_refusal is not null then
+        return v_refusal;
+    end if;
+    v_obstacle := connection_obstacle(p_row.club_id, p_connection, p_account, p_epoch, p_now);
+    if v_obstacle = 'none' then
+        return null;
+    end if;
+    return case
+        when v_obstacle in ('fleet_switch', 'account_switch', 'account_state') then 'collector_disabled'
+        else 'claim_unavailable'
+    end;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION raise_connection_gate(p_club uuid, p_connection uuid)
+ RETURNS boolean
+ LANGUAGE plpgsql
+AS $function$
+begin
+    update connection_gates
+       set generation = generation + 1
+     where club_id = p_club and connection_id = p_connection;
+    return found;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION recover_submission(p_club uuid, p_operation uuid, p_nonce uuid, p_expires_at timestamp with time zone)
+ RETURNS boolean
+ LANGUAGE plpgsql
+AS $function$
+declare
+    v_row operations;
+    v_now timestamptz;
+begin
+    select * into v_row from operations o where o.club_id = p_club and o.id = p_operation for no key update;
+
+    v_now := lastcall_now();
+    if v_row.state = 'submitted' and v_row.claim_nonce = p_nonce
+       and v_row.claim_expires_at = p_expires_at and v_row.claim_expires_at <= v_now
+    then
+        update operations o
+           set state = 'indeterminate', code = 'submission_outcome_unknown', completed_at = v_now
+         where o.club_id = p_club and o.id = p_operation and o.state = 'submitted';
+        return found;
+    end if;
+    return false;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION refresh_join_requests(p_club uuid, p_ids uuid[], OUT lowest timestamp with time zone, OUT later boolean)
+ RETURNS record
+ LANGUAGE plpgsql
+ SET enable_seqscan TO 'off'
+AS $function$
+begin
+    perform
+    from join_requests j
+    where j.club_id = p_club and j.id = any (p_ids)
+    order by j.id
+    for no key update;
+
+    with before as (
+        select j.id, j.archive_due_at
+        from join_requests j
+        where j.club_id = p_club and j.id = any (p_ids)
+    ), changed as (
+        update join_requests j
+        set archive_due_at = d.due_at
+        from join_request_due(p_club, p_ids) d
+        join before b on b.id = d.id
+        where j.club_id = p_club
+          and j.id = d.id
+          and j.archive_due_at is distinct from d.due_at
+        returning d.due_at, b.archive_due_at as due_before
+    )
+    select
+        ceil_to_millisecond(min(c.due_at)),
+        coalesce(bool_or(c.due_before is not null and (c.due_at is null or c.due_at > c.due_before)), false)
+    into lowest, later
+    from changed c;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION reject_operation(p_account uuid, p_generation integer, p_worker uuid, p_club uuid, p_connection uuid, p_epoch timestamp with time zone, p_token bigint, p_operation uuid, p_nonce uuid, p_code text)
+ RETURNS TABLE(outcome text, judged_at timestamp with time zone, state text, code text)
+ LANGUAGE plpgsql
+AS $function$
+declare
+    v_row operations;
+begin
+    perform lock_fleet_and_account_shared(p_account);
+    perform from connection_gates g where g.club_id = p_club and g.connection_id = p_connection for share;
+    select * into v_row from operations o where o.club_id = p_club and o.id = p_operation for no key update;
+
+    judged_at := lastcall_now();
+    outcome := preflight_refusal(
+        v_row, p_account, p_generation, p_worker, p_connection, p_epoch, p_token, p_nonce, judged_at);
+    if outcome is null then
+        outcome := 'recorded';
+        state := 'rejected';
+        code := p_code;
+        perform settle_unsent(p_club, p_operation, state, code, judged_at);
+    end if;
+    return next;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION reject_unsent(p_club uuid, p_connection uuid, p_epoch timestamp with time zone, p_code text)
+ RETURNS integer
+ LANGUAGE plpgsql
+AS $function$
+declare
+    v_id uuid;
+    v_count integer := 0;
+begin
+    for v_id in
+        select o.id from operations o
+         where o.club_id = p_club and o.connection_id = p_connection and o.epoch = p_epoch and o.state = 'pending'
+        union all
+        select o.id from operations o
+         where o.club_id = p_club and o.connection_id = p_connection and o.epoch = p_epoch and o.state = 'claimed'
+         order by 1
+    loop
+        if settle_unsent(p_club, v_id, 'rejected', p_code, lastcall_now()) then
+            v_count := v_count + 1;
+        end if;
+    end loop;
+    return v_count;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION release_lease(p_account uuid, p_generation integer, p_worker uuid, p_club uuid, p_connection uuid, p_token bigint)
+ RETURNS TABLE(outcome text)
+ LANGUAGE plpgsql
+AS $function$
+declare
+    v_now timestamptz;
+begin
+    perform from connection_gates g where g.club_id = p_club and g.connection_id = p_connection for no key update;
+
+    v_now := lastcall_now();
+    outcome := case
+        when not key_is_current(p_account, p_generation, v_now) then 'stale_key'
+        when not lease_is_current(p_club, p_connection, p_account, p_worker, p_token, v_now) then 'stale_lease'
+        else 'released'
+    end;
+    if outcome = 'released' then
+        perform raise_connection_gate(p_club, p_connection);
+        update leases l set released_at = v_now where l.club_id = p_club and l.connection_id = p_connection;
+    end if;
+    return next;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION renew_lease(p_account uuid, p_generation integer, p_worker uuid, p_club uuid, p_connection uuid, p_epoch timestamp with time zone, p_token bigint, p_life interval)
+ RETURNS TABLE(outcome text, judged_at timestamp with time zone, expires_at timestamp with time zone, account_limit integer, least_limit integer)
+ LANGUAGE plpgsql
+AS $function$
+#variable_conflict use_column
+declare
+    v_now timestamptz;
+    v_obstacle text;
+begin
+    perform from leases l where l.club_id = p_club and l.connection_id = p_connection for no key update;
+
+    v_now := lastcall_now();
+    v_obstacle := connection_obstacle(p_club, p_connection, p_account, p_epoch, v_now);
+    outcome := case
+        when not key_is_current(p_account, p_generation, v_now) then 'stale_key'
+        when not lease_is_current(p_club, p_connection, p_account, p_worker, p_token, v_now) then 'stale_lease'
+        when v_obstacle <> 'none' then v_obstacle
+        else 'renewed'
+    end;
+    judged_at := v_now;
+    if outcome = 'renewed' then
+        update leases l set expires_at = v_now + p_life where l.club_id = p_club and l.connection_id = p_connection;
+        expires_at := v_now + p_life;
+        select a.requests_per_minute, least(f.requests_per_minute, a.requests_per_minute, c.requests_per_minute)
+          into account_limit, least_limit
+          from accounts a, fleet_settings f, connections c
+         where a.id = p_account and f.id = 1 and c.club_id = p_club and c.id = p_connection;
+    end if;
+    return next;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION reserve_allowance(p_account uuid, p_club uuid, p_connection uuid, p_amount integer)
+ RETURNS TABLE(outcome text, least_limit integer, judged_at timestamp with time zone, window_ends_at timestamp with time zone, retry_at timestamp with time zone)
+ LANGUAGE plpgsql
+AS $function$
+declare
+    v_scopes text[] := array['fleet', 'account:' || p_account];
+    v_limits integer[];
+    v_scope text;
+    v_use allowances;
+begin
+    if p_connection is not null then
+        v_scopes := v_scopes || ('connection:' || p_connection);
+    end if;
+    foreach v_scope in array v_scopes loop
+        insert into allowances (scope, window_start, granted) values (v_scope, '-infinity', 0)
+            on conflict (scope) do nothing;
+        perform from allowances a where a.scope = v_scope for no key update;
+    end loop;
+
+    judged_at := lastcall_now();
+    outcome := case
+        when p_connection is null then account_obstacle(p_account, judged_at)
+        else connection_obstacle(p_club, p_connection, p_account, null, judged_at)
+    end;
+    if outcome <> 'none' then
+        return next;
+        return;
+    end if;
+
+    v_limits := array[
+        (select f.requests_per_minute from fleet_settings f where f.id = 1),
+        (select a.requests_per_minute from accounts a where a.id = p_account),
+        (select c.requests_per_minute from connections c where c.club_id = p_club and c.id = p_connection)];
+    least_limit := least(v_limits[1], v_limits[2], v_limits[3]);
+    if p_amount > least_limit then
+        outcome := 'too_low';
+        return next;
+        return;
+    end if;
+
+    retry_at := judged_at;
+    for i in 1 .. cardinality(v_scopes) loop
+        select * into v_use from allowances a where a.scope = v_scopes[i];
+        retry_at := greatest(retry_at, allowance_free_at(v_use, v_limits[i], p_amount, judged_at));
+    end loop;
+    retry_at := allowance_next_moment(p_account, retry_at);
+    if retry_at > judged_at then
+        outcome := 'denied';
+        return next;
+        return;
+    end if;
+
+    foreach v_scope in array v_scopes loop
+        perform allowance_charge(v_scope, p_amount, judged_at);
+    end loop;
+    outcome := 'granted';
+    retry_at := null;
+    window_ends_at := date_trunc('minute', judged_at, 'UTC') + interval '1 minute';
+    return next;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION return_claims(p_account uuid, p_worker uuid)
+ RETURNS TABLE(club_id uuid, operation_id uuid, due_at timestamp with time zone, ready_at timestamp with time zone)
+ LANGUAGE plpgsql
+AS $function$
+#variable_conflict use_column
+declare
+    v_seen record;
+    v_row operations;
+begin
+    for v_seen in
+        select o.club_id, o.id, o.claim_nonce
+          from operations o
+         where o.state = 'claimed' and o.claim_account_id = p_account and o.claim_worker_id = p_worker
+         order by o.id
+    loop
+        select * into v_row from operations o
+         where o.club_id = v_seen.club_id and o.id = v_seen.id for no key update;
+        if v_row.state = 'claimed' and v_row.claim_nonce = v_seen.claim_nonce
+           and settle_unsent(v_seen.club_id, v_seen.id, 'pending', null, lastcall_now())
+        then
+            club_id := v_row.club_id;
+            operation_id := v_row.id;
+            due_at := v_row.due_at;
+            ready_at := v_row.ready_at;
+            return next;
+        end if;
+    end loop;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION role_refusal(p_row operations, p_body jsonb)
+ RETURNS text
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+declare
+    v_role constant text := p_row.payload ->> 'roleId';
+begin
+    if v_role is null then
+        return null;
+    end if;
+    if not exists (
+        select from jsonb_array_elements(p_body -> 'roles') as r (role) where lower(r.role ->> 'id') = lower(v_role)
+    ) then
+        return 'role_scope';
+    end if;
+    if not person_may_assign(p_row.club_id, p_row.actor_id, v_role) then
+        return 'role_not_assignable';
+    end if;
+    return null;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION settle_join_request(p_club uuid, p_id uuid, p_retention_id uuid, p_log_id uuid)
+ RETURNS text
+ LANGUAGE plpgsql
+ SET enable_seqscan TO 'off'
+AS $function$
+declare
+    v_now timestamptz;
+    v_activity timestamptz;
+    v_due timestamptz;
+    v_archive_version bigint;
+begin
+    -- A writer that holds the row is waited for here and seen below (RET-10, RET-11).
+    perform
+    from join_requests j
+    where j.club_id = p_club and j.id = p_id
+    for no key update;
+    if not found then
+        return 'gone';
+    end if;
+    v_now := lastcall_now();
+
+    select d.activity_at, d.due_at into v_activity, v_due
+    from join_request_due(p_club, array[p_id]) d;
+    if v_due is null or v_due > v_now then
+        update join_requests j
+        set archive_due_at = v_due
+        where j.club_id = p_club and j.id = p_id and j.archive_due_at is distinct from v_due;
+        return 'not_due';
+    end if;
+
+    insert into retention as r (
+        club_id, id, join_request_id, archived_at, archived_reason, archived_by_kind,
+        archive_version, source_activity_at, created_at, updated_at
+    )
+    values (p_club, p_retention_id, p_id, v_now, 'idle', 'system', 1, v_activity, v_now, v_now)
+    on conflict (club_id, join_request_id) do update
+    set archived_at = excluded.archived_at,
+        archived_reason = excluded.archived_reason,
+        archived_by_kind = excluded.archived_by_kind,
+        version = r.version + 1,
+        archive_version = r.archive_version + 1,
+        source_activity_at = excluded.source_activity_at,
+        updated_at = excluded.updated_at
+    returning r.archive_version into v_archive_version;
+
+    update join_requests j
+    set archive_due_at = null
+    where j.club_id = p_club and j.id = p_id;
+
+    insert into activity_log (
+        club_id, id, actor_kind, actor_name, action, entity_type, entity_id, details, created_at
+    )
+    values (
+        p_club, p_log_id, 'system', 'retention', 'retention.archived', 'join_request', p_id,
+        jsonb_build_object('reason', 'idle', 'archiveVersion', v_archive_version), v_now
+    );
+    return 'archived';
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION settle_unattempted(p_account uuid, p_worker uuid, p_journal uuid, p_known uuid[])
+ RETURNS TABLE(club_id uuid, operation_id uuid)
+ LANGUAGE plpgsql
+AS $function$
+#variable_conflict use_column
+declare
+    v_seen record;
+    v_row operations;
+    v_now timestamptz;
+begin
+    for v_seen in
+        select o.club_id, o.id
+          from operations o
+         where o.state = 'submitted' and o.claim_account_id = p_account and o.claim_worker_id = p_worker
+           and o.claim_journal_id = p_journal and o.claim_nonce <> all (p_known)
+         order by o.id
+    loop
+        select * into v_row from operations o
+         where o.club_id = v_seen.club_id and o.id = v_seen.id for no key update;
+        v_now := lastcall_now();
+        if v_row.state = 'submitted' and v_row.claim_account_id = p_account and v_row.claim_worker_id = p_worker
+           and v_row.claim_journal_id = p_journal and v_row.claim_nonce <> all (p_known)
+           and v_row.claim_expires_at > v_now
+        then
+            update operations o
+               set state = 'rejected', code = 'submission_not_attempted', completed_at = v_now
+             where o.club_id = v_seen.club_id and o.id = v_seen.id and o.state = 'submitted';
+            club_id := v_seen.club_id;
+            operation_id := v_seen.id;
+            return next;
+        end if;
+    end loop;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION settle_unsent(p_club uuid, p_operation uuid, p_state text, p_code text, p_now timestamp with time zone)
+ RETURNS boolean
+ LANGUAGE plpgsql
+AS $function$
+begin
+    update operations o
+       set state = p_state,
+           code = p_code,
+           completed_at = case when p_state = 'pending' then null else p_now end,
+           claim_nonce = null, claim_account_id = null, claim_worker_id = null, claim_journal_id = null,
+           claim_fencing_token = null, claim_generation = null, claim_expires_at = null
+     where o.club_id = p_club
+       and o.id = p_operation
+       and o.state in ('pending', 'claimed')
+       and o.submitted_at is null;
+    return found;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION store_own_member_evidence(p_club uuid, p_connection uuid, p_epoch timestamp with time zone, p_account uuid, p_worker uuid, p_body jsonb, p_observed_at timestamp with time zone)
+ RETURNS boolean
+ LANGUAGE plpgsql
+AS $function$
+begin
+    insert into evidence as e
+           (club_id, connection_id, kind, subject, epoch, body, observed_at, account_id, worker_id)
+    values (p_club, p_connection, 'own_member', p_body ->> 'userId', p_epoch, p_body, p_observed_at, p_account, p_worker)
+        on conflict (club_id, connection_id, kind, subject) do update
+       set epoch = excluded.epoch, body = excluded.body, observed_at = excluded.observed_at,
+           account_id = excluded.account_id, worker_id = excluded.worker_id
+     where e.observed_at < excluded.observed_at or e.epoch <> excluded.epoch;
+    if not found then
+        return false;
+    end if;
+    update connections
+       set consecutive_failures = 0, backoff_until = null, state = 'active'
+     where club_id = p_club and id = p_connection
+       and p_body ->> 'memberStatus' = 'member'
+       and state in ('active', 'degraded')
+       and (consecutive_failures > 0 or state = 'degraded');
+    return true;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION submission_life()
+ RETURNS interval
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN '00:02:00'::interval;
+
+CREATE OR REPLACE FUNCTION take_lease(p_account uuid, p_generation integer, p_worker uuid, p_club uuid, p_connection uuid, p_life interval)
+ RETURNS TABLE(outcome text, judged_at timestamp with time zone, fencing_token bigint, expires_at timestamp with time zone, epoch timestamp with time zone, state text, group_id text, features text[], account_limit integer, least_limit integer)
+ LANGUAGE plpgsql
+AS $function$
+#variable_conflict use_column
+declare
+    v_now timestamptz;
+    v_obstacle text;
+    v_connection connections;
+begin
+    perform lock_fleet_and_account_shared(p_account);
+    perform from connection_gates g where g.club_id = p_club and g.connection_id = p_connection for no key update;
+
+    v_now := lastcall_now();
+    select * into v_connection from connections c
+     where c.club_id = p_club and c.id = p_connection and c.account_id = p_account;
+    v_obstacle := connection_obstacle(p_club, p_connection, p_account, null, v_now);
+    outcome := case
+        when not key_is_current(p_account, p_generation, v_now) then 'stale_key'
+        when v_connection.id is null or v_connection.state = 'disconnected' then 'unknown'
+        when v_obstacle <> 'none' then v_obstacle
+        when exists (
+            select from leases l
+             where l.club_id = p_club and l.connection_id = p_connection
+               and l.worker_id <> p_worker and l.released_at is null and l.expires_at > v_now
+        ) then 'held'
+        else 'leased'
+    end;
+    judged_at := v_now;
+    if outcome <> 'leased' then
+        return next;
+        return;
+    end if;
+
+    perform raise_connection_gate(p_club, p_connection);
+    update connections c set lease_generation = c.lease_generation + 1
+     where c.club_id = p_club and c.id = p_connection
+    returning c.* into v_connection;
+    insert into leases as l
+           (club_id, connection_id, account_id, worker_id, fencing_token, claimed_at, expires_at)
+    values (p_club, p_connection, p_account, p_worker, v_connection.lease_generation, v_now, v_now + p_life)
+        on conflict (club_id, connection_id) do update
+       set account_id = excluded.account_id, worker_id = excluded.worker_id, fencing_token = excluded.fencing_token,
+           claimed_at = excluded.claimed_at, expires_at = excluded.expires_at, released_at = null;
+
+    fencing_token := v_connection.lease_generation;
+    expires_at := v_now + p_life;
+    epoch := v_connection.epoch;
+    state := v_connection.state;
+    group_id := v_connection.group_id;
+    features := v_connection.features;
+    select a.requests_per_minute, least(f.requests_per_minute, a.requests_per_minute, v_connection.requests_per_minute)
+      into account_limit, least_limit
+      from accounts a, fleet_settings f
+     where a.id = p_account and f.id = 1;
+    return next;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION transient_retries()
+ RETURNS integer
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN 2;
+
+CREATE OR REPLACE FUNCTION worker_allowance(p_account uuid, p_generation integer, p_worker uuid, p_club uuid, p_connection uuid, p_epoch timestamp with time zone, p_token bigint, p_amount integer)
+ RETURNS TABLE(outcome text, least_limit integer, judged_at timestamp with time zone, window_ends_at timestamp with time zone, retry_at timestamp with time zone)
+ LANGUAGE plpgsql
+AS $function$
+begin
+    judged_at := lastcall_now();
+    outcome := case
+        when not key_is_current(p_account, p_generation, judged_at) then 'stale_key'
+        when p_connection is null then null
+        when not lease_is_current(p_club, p_connection, p_account, p_worker, p_token, judged_at) then 'stale_lease'
+        when not exists (
+            select from connections c where c.club_id = p_club and c.id = p_connection and c.epoch = p_epoch
+        ) then 'epoch'
+    end;
+    if outcome is not null then
+        return next;
+    else
+        return query select * from reserve_allowance(p_account, p_club, p_connection, p_amount);
+    end if;
+end
+$function$;
