@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from litestar import Response, get
+from litestar.di import NamedDependency
 
 from lastcall.clubs.queries import clubs_of
 from lastcall.web.access import Access, Visitor, access
@@ -11,7 +12,9 @@ from lastcall.web.room import Web, database_now
 
 
 @get("/", opt=access(Access.SIGNED_IN))
-async def clubs(request: PageRequest, web: Web, visitor: Visitor) -> Response[str]:
+async def clubs(
+    request: PageRequest, web: NamedDependency[Web], visitor: NamedDependency[Visitor]
+) -> Response[str]:
     async with web.database.read() as tx:
         now = await database_now(tx)
         found = await clubs_of(tx, visitor.actor.person_id)

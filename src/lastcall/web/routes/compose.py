@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from litestar import Response, get, post
+from litestar.di import NamedDependency
+from litestar.params import FromPath
 from litestar.response import Redirect
 
 from lastcall.connections.queries import ConnectionCard, connection_card
@@ -30,7 +32,9 @@ async def _look_up(web: Web, visitor: Visitor, slug: str) -> tuple[ClubPage, Con
 
 
 @get("/c/{slug:str}/new", opt=access(Access.STAFF))
-async def choose_kind(request: PageRequest, web: Web, visitor: Visitor, slug: str) -> Response[str]:
+async def choose_kind(
+    request: PageRequest, web: NamedDependency[Web], visitor: NamedDependency[Visitor], slug: FromPath[str]
+) -> Response[str]:
     page, card = await _look_up(web, visitor, slug)
     return web.pages.show(
         request,
@@ -45,13 +49,25 @@ async def choose_kind(request: PageRequest, web: Web, visitor: Visitor, slug: st
 
 
 @get("/c/{slug:str}/new/{kind:str}", opt=access(Access.STAFF))
-async def compose(request: PageRequest, web: Web, visitor: Visitor, slug: str, kind: str) -> Response[str]:
+async def compose(
+    request: PageRequest,
+    web: NamedDependency[Web],
+    visitor: NamedDependency[Visitor],
+    slug: FromPath[str],
+    kind: FromPath[str],
+) -> Response[str]:
     page, card = await _look_up(web, visitor, slug)
     return _form_page(request, web, page, card, _kind(page, kind), Form())
 
 
 @post("/c/{slug:str}/new/{kind:str}/review", opt=access(Access.STAFF), status_code=200)
-async def review(request: PageRequest, web: Web, visitor: Visitor, slug: str, kind: str) -> Response[str]:
+async def review(
+    request: PageRequest,
+    web: NamedDependency[Web],
+    visitor: NamedDependency[Visitor],
+    slug: FromPath[str],
+    kind: FromPath[str],
+) -> Response[str]:
     """Read the form: back to it with everything that is wrong, or on to the review."""
     fields = await form_fields(request)
     page, card = await _look_up(web, visitor, slug)
@@ -74,7 +90,11 @@ async def review(request: PageRequest, web: Web, visitor: Visitor, slug: str, ki
 
 @post("/c/{slug:str}/new/{kind:str}", opt=access(Access.STAFF))
 async def confirm(
-    request: PageRequest, web: Web, visitor: Visitor, slug: str, kind: str
+    request: PageRequest,
+    web: NamedDependency[Web],
+    visitor: NamedDependency[Visitor],
+    slug: FromPath[str],
+    kind: FromPath[str],
 ) -> Response[str] | Redirect:
     """Queue what was reviewed. The request id was made at the review, so confirming twice queues once."""
     fields = await form_fields(request)

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from litestar import Response, get, post
+from litestar.di import NamedDependency
+from litestar.params import FromPath, FromQuery
 from litestar.response import Redirect, Stream
 
 from lastcall.connections.queries import Overview, overview
@@ -42,7 +44,9 @@ class Switch:
 
 
 @get("/operator", opt=access(Access.OPERATOR))
-async def operator(request: PageRequest, web: Web, visitor: Visitor) -> Response[str]:
+async def operator(
+    request: PageRequest, web: NamedDependency[Web], visitor: NamedDependency[Visitor]
+) -> Response[str]:
     seen = web.live.mark(EVERYTHING)
     async with web.database.read() as tx:
         seen_now = await overview(tx, visitor.actor)
@@ -65,12 +69,23 @@ async def operator(request: PageRequest, web: Web, visitor: Visitor) -> Response
 
 
 @get("/operator/live", opt=access(Access.OPERATOR))
-async def live_operator(request: PageRequest, web: Web, visitor: Visitor, seen: str = "") -> Stream:
+async def live_operator(
+    request: PageRequest,
+    web: NamedDependency[Web],
+    visitor: NamedDependency[Visitor],
+    seen: FromQuery[str] = "",
+) -> Stream:
     return event_stream(request, web, visitor, EVERYTHING, seen)
 
 
 @get("/operator/{what:str}/{key:str}", opt=access(Access.OPERATOR))
-async def ask_switch(request: PageRequest, web: Web, visitor: Visitor, what: str, key: str) -> Response[str]:
+async def ask_switch(
+    request: PageRequest,
+    web: NamedDependency[Web],
+    visitor: NamedDependency[Visitor],
+    what: FromPath[str],
+    key: FromPath[str],
+) -> Response[str]:
     """The question before a switch is thrown: what stops, and what does not."""
     async with web.database.read() as tx:
         seen_now = await overview(tx, visitor.actor)
@@ -84,7 +99,13 @@ async def ask_switch(request: PageRequest, web: Web, visitor: Visitor, what: str
 
 
 @post("/operator/{what:str}/{key:str}", opt=access(Access.OPERATOR))
-async def throw_switch(request: PageRequest, web: Web, visitor: Visitor, what: str, key: str) -> Redirect:
+async def throw_switch(
+    request: PageRequest,
+    web: NamedDependency[Web],
+    visitor: NamedDependency[Visitor],
+    what: FromPath[str],
+    key: FromPath[str],
+) -> Redirect:
     fields = await form_fields(request)
     async with web.database.read() as tx:
         switch = _switch(await overview(tx, visitor.actor), what, key)

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from uuid import UUID
 
 from litestar import Response, get, post
+from litestar.di import NamedDependency
+from litestar.params import FromPath, FromQuery
 from litestar.response import Redirect, Stream
 
 from lastcall.connections.queries import ConnectionCard, connection_card
@@ -59,7 +61,11 @@ async def _rollups(tx: Reader, page: ClubPage, rows: list[OperationView]) -> Map
 
 @get("/c/{slug:str}/scheduled", opt=access(Access.STAFF))
 async def scheduled(
-    request: PageRequest, web: Web, visitor: Visitor, slug: str, after: str | None = None
+    request: PageRequest,
+    web: NamedDependency[Web],
+    visitor: NamedDependency[Visitor],
+    slug: FromPath[str],
+    after: FromQuery[str | None] = None,
 ) -> Response[str]:
     """The agenda: everything that is not over, by due time, batches as one row each."""
     start, shown_before = read_cursor(after)
@@ -102,12 +108,12 @@ async def scheduled(
 @get("/c/{slug:str}/scheduled/history", opt=access(Access.STAFF))
 async def scheduled_history(
     request: PageRequest,
-    web: Web,
-    visitor: Visitor,
-    slug: str,
-    after: str | None = None,
-    outcome: str | None = None,
-    kind: str | None = None,
+    web: NamedDependency[Web],
+    visitor: NamedDependency[Visitor],
+    slug: FromPath[str],
+    after: FromQuery[str | None] = None,
+    outcome: FromQuery[str | None] = None,
+    kind: FromQuery[str | None] = None,
 ) -> Response[str]:
     """What is over, newest first, filtered on the server, each page by key."""
     start, _ = read_cursor(after)
@@ -151,7 +157,11 @@ async def scheduled_history(
 
 @get("/c/{slug:str}/requests/{request_id:str}", opt=access(Access.STAFF))
 async def request_page(
-    request: PageRequest, web: Web, visitor: Visitor, slug: str, request_id: str
+    request: PageRequest,
+    web: NamedDependency[Web],
+    visitor: NamedDependency[Visitor],
+    slug: FromPath[str],
+    request_id: FromPath[str],
 ) -> Response[str]:
     """One request with every target: how far it is, and what became of each."""
     async with web.database.read() as tx:
@@ -179,7 +189,12 @@ async def request_page(
 
 @get("/c/{slug:str}/scheduled/{operation_id:str}/cancel", opt=access(Access.STAFF))
 async def ask_cancel(
-    request: PageRequest, web: Web, visitor: Visitor, slug: str, operation_id: str, revision: int
+    request: PageRequest,
+    web: NamedDependency[Web],
+    visitor: NamedDependency[Visitor],
+    slug: FromPath[str],
+    operation_id: FromPath[str],
+    revision: FromQuery[int],
 ) -> Response[str]:
     """The question before a cancel. It keeps the revision that the person saw (EDT-07)."""
     async with web.database.read() as tx:
@@ -207,7 +222,11 @@ def _moved_on(row: OperationView) -> str:
 
 @post("/c/{slug:str}/scheduled/{operation_id:str}/cancel", opt=access(Access.STAFF))
 async def do_cancel(
-    request: PageRequest, web: Web, visitor: Visitor, slug: str, operation_id: str
+    request: PageRequest,
+    web: NamedDependency[Web],
+    visitor: NamedDependency[Visitor],
+    slug: FromPath[str],
+    operation_id: FromPath[str],
 ) -> Redirect:
     fields = await form_fields(request)
     async with web.database.read() as tx:
@@ -223,7 +242,11 @@ async def do_cancel(
 
 @get("/c/{slug:str}/live/scheduled", opt=access(Access.STAFF))
 async def live_scheduled(
-    request: PageRequest, web: Web, visitor: Visitor, slug: str, seen: str = ""
+    request: PageRequest,
+    web: NamedDependency[Web],
+    visitor: NamedDependency[Visitor],
+    slug: FromPath[str],
+    seen: FromQuery[str] = "",
 ) -> Stream:
     """The event stream behind the pages of this file."""
     async with web.database.read() as tx:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from litestar import Response, get, post
+from litestar.di import NamedDependency
+from litestar.params import FromPath
 from litestar.response import Redirect
 
 from lastcall.clock import SYSTEM_CLOCK
@@ -16,19 +18,21 @@ from lastcall.web.room import Web
 
 
 @get("/sign-in", opt=access(Access.PUBLIC))
-async def sign_in_page(request: PageRequest, web: Web) -> Response[str]:
+async def sign_in_page(request: PageRequest, web: NamedDependency[Web]) -> Response[str]:
     return web.pages.show(request, "sign_in.html", NOWHERE, SYSTEM_CLOCK.wall(), came_from="")
 
 
 @get("/sign-in/{token:str}", opt=access(Access.PUBLIC))
-async def open_link(request: PageRequest, web: Web, token: str) -> Response[str]:
+async def open_link(request: PageRequest, web: NamedDependency[Web], token: FromPath[str]) -> Response[str]:
     """Mail scanners open links too, so opening uses nothing up."""
     is_good = await peek_sign_in_link(web.database, token)
     return _link_page(request, web, token, is_good=is_good)
 
 
 @post("/sign-in/{token:str}", opt=access(Access.PUBLIC))
-async def redeem_link(request: PageRequest, web: Web, token: str) -> Response[str] | Redirect:
+async def redeem_link(
+    request: PageRequest, web: NamedDependency[Web], token: FromPath[str]
+) -> Response[str] | Redirect:
     try:
         session, _ = await redeem_sign_in_link(web.database, token)
     except NotSignedIn:
@@ -57,7 +61,7 @@ def _link_page(request: PageRequest, web: Web, token: str, *, is_good: bool) -> 
 
 
 @post("/sign-out", opt=access(Access.SIGNED_IN))
-async def sign_out(web: Web, visitor: Visitor) -> Redirect:
+async def sign_out(web: NamedDependency[Web], visitor: NamedDependency[Visitor]) -> Redirect:
     if visitor.session:
         await end_session(web.database, visitor.session)
     answer = go_to("/sign-in")

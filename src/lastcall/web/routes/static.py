@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from litestar import Response, get
+from litestar.di import NamedDependency
+from litestar.params import FromPath
 
 from lastcall.errors import NotFound
 from lastcall.web.access import Access, access
@@ -12,7 +14,7 @@ FOR_EVER = "public, max-age=31536000, immutable"
 
 
 @get("/static/{name:str}", opt=access(Access.PUBLIC))
-async def static_file(name: str, web: Web) -> Response[bytes]:
+async def static_file(name: FromPath[str], web: NamedDependency[Web]) -> Response[bytes]:
     found = web.pages.assets.find(name)
     if found is None:
         raise NotFound("not_found", "There is no such file.")

@@ -1,0 +1,289 @@
+"""One test walks every route of the application in every wrong way. A route without a line here fails
+it.
+
+The last case of each line is the right way, so that the others are refused for what they say and not for a
+slip.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+from litestar import Litestar
+from litestar.routes import HTTPRoute
+from tests.api.bodies import BODIES
+from tests.web.conftest import ROLE, Site, Visitor, World, user
+
+from lastcall.connections.accounts import add_account, rotate_key
+from lastcall.db.ids import encode_id, new_id
+from lastcall.people.sign_in import make_sign_in_link
+from lastcall.web.assets import Assets
+
+NOBODY = "0" * 26
+
+
+@dataclass(frozen=True)
+class Line:
+    """What one route answers. ``None``: the case cannot arise for it.
+
+    ``lacking`` is staff of the club without any permission (for an operator's page: somebody who is none);
+    ``unknown`` has an id in its address that nobody has; ``right`` is who may, done rightly.
+    """
+
+    signed_out: int
+    expired: int
+    wrong_club: int | None
+    lacking: int | None
+    bad_form: int | None
+    unknown: int | None
+    right: int
+    who: str = "owner"
+    path: Callable[[World, dict[str, str]], str] | None = None
+    unknown_path: str | None = None
+    fields: Callable[[World, dict[str, str]], dict[str, str]] = lambda _world, _ids: {}
+
+
+STAFF_PAGE = Line(401, 401, 404, 200, None, 404, 200, unknown_path="/c/no-such-club")
+COMPOSE = {"role": ROLE, "people": user(1), "when": "now", "zone": "UTC"}
+
+
+def at(template: str) -> Callable[[World, dict[str, str]], str]:
+    return lambda _world, ids: template.format(**ids)
+
+
+LINES: dict[str, Line] = {
+    "GET /static/{name:str}": Line(200, 200, None, None, None, 404, 200, path=at("/static/{style}")),
+    "GET /ops/health": Line(200, 200, None, None, None, None, 200),
+    "GET /sign-in": Line(200, 200, None, None, None, None, 200),
+    "GET /sign-in/{token:str}": Line(200, 200, None, None, None, 401, 200, path=at("/sign-in/{link}")),
+    "POST /sign-in/{token:str}": Line(303, 303, None, None, 403, 401, 303, path=at("/sign-in/{link}")),
+    "GET /": Line(401, 401, None, None, None, None, 200),
+    "GET /c/{slug:str}/scheduled": STAFF_PAGE,
+    "GET /c/{slug:str}/scheduled/history": STAFF_PAGE,
+    "GET /c/{slug:str}/requests/{request_id:str}": Line(
+        401, 401, 404, 404, None, 404, 200, path=at("/c/night-shift/requests/{request}")
+    ),
+    "GET /c/{slug:str}/scheduled/{operation_id:str}/cancel": Line(
+        401, 401, 404, 404, None, 404, 200, path=at("/c/night-shift/scheduled/{operation}/cancel?revision=1")
+    ),
+    "POST /c/{slug:str}/scheduled/{operation_id:str}/cancel": Line(
+        401,
+        401,
+        404,
+        404,
+        403,
+        404,
+        303,
+        path=at("/c/night-shift/scheduled/{operation}/cancel"),
+        fields=lambda _world, _ids: {"revision": "1"},
+    ),
+    "GET /c/{slug:str}/live/scheduled": STAFF_PAGE,
+    "GET /c/{slug:str}/new": STAFF_PAGE,
+    "GET /c/{slug:str}/new/{kind:str}": Line(
+        401, 401, 404, 403, None, 404, 200, path=at("/c/night-shift/new/ban_member")
+    ),
+    "POST /c/{slug:str}/new/{kind:str}/review": Line(
+        401,
+        401,
+        404,
+        403,
+        403,
+        404,
+        200,
+        path=at("/c/night-shift/new/assign_role/review"),
+        fields=lambda *_: COMPOSE,
+    ),
+    "POST /c/{slug:str}/new/{kind:str}": Line(
+        401,
+        401,
+        404,
+        403,
+        403,
+        404,
+        303,
+        path=at("/c/night-shift/new/assign_role"),
+        fields=lambda *_: COMPOSE | {"request_key": encode_id(new_id())},
+    ),
+    "GET /operator": Line(401, 401, 404, 404, None, None, 200, who="operator"),
+    "GET /operator/live": Line(401, 401, 404, 404, None, None, 200, who="operator"),
+    "GET /operator/{what:str}/{key:str}": Line(
+        401, 401, 404, 404, None, 404, 200, who="operator", path=at("/operator/account/{account}")
+    ),
+    "POST /operator/{what:str}/{key:str}": Line(
+        401,
+        401,
+        404,
+        404,
+        403,
+        404,
+        303,
+        who="operator",
+        path=at("/operator/account/{account}"),
+        fields=lambda *_: {"on": "yes"},
+    ),
+    # The last line, because it ends the session of the others.
+    "POST /sign-out": Line(401, 401, None, None, 403, None, 303),
+}
+WORKER = "/worker/v1/"
+"""Worker calls have no cookies and no forms: what they answer to wrong keys, other clubs' connections
+and a disabled account is the second test's.
+"""
+
+
+def routes_of(app: Litestar) -> set[str]:
+    """Every route as ``METHOD /path``. The framework answers OPTIONS by itself, with the allowed methods
+    alone.
+    """
+    found = set()
+    for route in app.routes:
+        methods = route.methods - {"OPTIONS"} if isinstance(route, HTTPRoute) else {"ASGI"}
+        found |= {f"{method} {route.path}" for method in methods}
+    return found
+
+
+@pytest.fixture
+async def ids(world: World, site: Site) -> dict[str, str]:
+    """What the addresses need, all of it real."""
+    queued = await world.queue("ban_member", [7])
+    return {
+        "style": Assets().address("style.css").rsplit("/", 1)[1],
+        "link": "",
+        "request": encode_id(queued.request_id),
+        "operation": encode_id(queued.operation_ids[0]),
+        "account": encode_id(world.key.account_id),
+    }
+
+
+async def ask(visitor: Visitor, method: str, path: str, fields: dict[str, str], token: str | None) -> int:
+    if method == "POST":
+        return (await visitor.post(path, fields, token=token)).status_code
+    async with visitor.client.stream("GET", path) as answer:  # an event stream never ends by itself
+        return answer.status_code
+
+
+def unknown_path(line: Line, key: str) -> str:
+    method_path = key.split(" ", 1)[1]
+    if line.unknown_path:
+        return method_path.replace("/c/{slug:str}", line.unknown_path)
+    parts = {"{slug:str}": "night-shift", "{kind:str}": "dance", "{what:str}": "account", "{key:str}": NOBODY}
+    for name, value in parts.items():
+        method_path = method_path.replace(name, value)
+    for name in ("{name:str}", "{token:str}", "{request_id:str}", "{operation_id:str}"):
+        method_path = method_path.replace(name, NOBODY)
+    return method_path + ("?revision=1" if key.startswith("GET") and "cancel" in key else "")
+
+
+async def test_every_route_answers_every_wrong_way_as_its_line_says(
+    world: World, site: Site, visit: Callable[..., Visitor], ids: dict[str, str]
+) -> None:
+    app = site.server.config.app
+    assert isinstance(app, Litestar)
+    pages = {route for route in routes_of(app) if not route.split(" ", 1)[1].startswith(WORKER)}
+    assert pages == set(LINES), "a route without a line, or a line without a route"
+    await world.db.pool.execute(
+        "insert into sessions (id, person_id, token_hash, created_at, expires_at)"
+        " select gen_random_uuid(), person_id, sha256('expired'), now() - interval '2 d', now() - interval '1 d'"
+        " from sessions where person_id = $1",
+        world.actors["owner"].person_id,
+    )
+    wrong: list[str] = []
+    for key, line in LINES.items():
+        method, pattern = key.split(" ", 1)
+
+        async def answer(
+            visitor: Visitor,
+            expected: int | None,
+            case: str,
+            *,
+            path: str | None = None,
+            token: str | None = None,
+            key: str = key,
+            line: Line = line,
+            method: str = method,
+            pattern: str = pattern,
+        ) -> None:
+            if expected is None:
+                return
+            ids["link"] = await make_sign_in_link(world.db, "owner@example.org")
+            where = path or (
+                line.path(world, ids) if line.path else pattern.replace("{slug:str}", "night-shift")
+            )
+            if method == "POST" and token is None:
+                token = await visitor.token(f"/sign-in/{ids['link']}")
+            got = await ask(visitor, method, where, line.fields(world, ids), token)
+            if got != expected:
+                wrong.append(f"{key}: {case} answers {got}, its line says {expected}")
+
+        await answer(visit(), line.signed_out, "signed out")
+        await answer(visit(session="expired"), line.expired, "expired session")
+        await answer(visit("stranger"), line.wrong_club, "wrong club")
+        await answer(visit("staff"), line.lacking, "lacking permission")
+        await answer(visit(line.who), line.bad_form, "form of another", token="0" * 64)
+        await answer(visit(line.who), line.unknown, "unknown id", path=unknown_path(line, key))
+        await answer(visit(line.who), line.right, "done rightly")
+    assert not wrong, "\n".join(wrong)
+
+
+@dataclass(frozen=True)
+class Call:
+    """What one worker call answers about a connection that nobody has, and once its account is disabled."""
+
+    unknown: int
+    disabled: int = 423
+
+
+CALLS: dict[str, Call] = {
+    "hello": Call(200),
+    "lease": Call(404),
+    "renew": Call(409),
+    "release": Call(409),
+    "allowance": Call(200),
+    "claim": Call(409),
+    "authorize": Call(200),
+    "complete": Call(200, disabled=200),
+    "reject": Call(200),
+    "defer": Call(200),
+    # The last one, because a rate limit stops the account.
+    "failure": Call(200),
+    "wait": Call(423),
+}
+
+
+async def test_every_worker_call_answers_every_wrong_way(
+    world: World, site: Site, visit: Callable[..., Visitor]
+) -> None:
+    """Signed out, a superseded key, another account's key, a connection that nobody has, a disabled
+    account.
+    """
+    app = site.server.config.app
+    assert isinstance(app, Litestar)
+    calls = {route for route in routes_of(app) if route.split(" ", 1)[1].startswith(WORKER)}
+    assert calls == {f"POST {WORKER}{call}" for call in CALLS}, "a worker call without a line"
+    old, key = world.key, await rotate_key(world.db, None, world.key.account_id)
+    other = await add_account(world.db, None, "other", "usr_2")
+    client = visit().client
+
+    async def status(call: str, worker_key: str | None) -> int:
+        headers = {"Lastcall-Account": encode_id(key.account_id), "Lastcall-Protocol": "1"}
+        if worker_key:
+            headers["Authorization"] = f"Bearer {worker_key}"
+        body = {"workerId": encode_id(new_id()), "vrchatUserId": "usr_1", **BODIES[call]}
+        return (await client.post(f"{WORKER}{call}", headers=headers, json=body)).status_code
+
+    wrong: list[str] = []
+
+    async def expect(call: str, case: str, worker_key: str | None, expected: int) -> None:
+        got = await status(call, worker_key)
+        if got != expected:
+            wrong.append(f"{call}: {case} answers {got}, its line says {expected}")
+
+    for call, line in CALLS.items():
+        await expect(call, "signed out", None, 401)
+        await expect(call, "a superseded key", old.key, 401)
+        await expect(call, "another account's key", other.key, 401)
+        await expect(call, "a connection that nobody has", key.key, line.unknown)
+    for call, line in CALLS.items():
+        await expect(call, "a disabled account", key.key, line.disabled)
+    assert not wrong, "\n".join(wrong)
