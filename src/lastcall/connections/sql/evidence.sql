@@ -3,7 +3,8 @@
 
 -- Keeps what was read, unless something read later is there already. A read that shows a member also ends a row of
 -- failures: the connection works. ``p_observed_at`` is the moment the call arrived
--- less the age it states, taken before any lock is waited for.
+-- less the age it states, taken before any lock is waited for. One read serves several operations and comes with each
+-- of them, its moment a little off each time: the same body within a second is that read, and is not written again.
 create or replace function store_own_member_evidence(
     p_club uuid, p_connection uuid, p_epoch timestamptz, p_account uuid, p_worker uuid,
     p_body jsonb, p_observed_at timestamptz
@@ -11,6 +12,15 @@ create or replace function store_own_member_evidence(
 language plpgsql volatile
 as $$
 begin
+    if exists (
+        select
+          from evidence e
+         where e.club_id = p_club and e.connection_id = p_connection and e.kind = 'own_member'
+           and e.subject = p_body ->> 'userId' and e.epoch = p_epoch and e.account_id = p_account
+           and e.observed_at > p_observed_at - interval '1 second' and e.body = p_body
+    ) then
+        return false;
+    end if;
     insert into evidence as e
            (club_id, connection_id, kind, subject, epoch, body, observed_at, account_id, worker_id)
     values (p_club, p_connection, 'own_member', p_body ->> 'userId', p_epoch, p_body, p_observed_at, p_account, p_worker)
