@@ -120,7 +120,9 @@ REASONS: dict[str, Reason] = {
     "already_member": Reason("Already a member", "Nothing to do: the person is in the group."),
     "already_invited": Reason("Already invited", "Nothing to do: the invitation is open."),
     "already_banned": Reason("Already banned", "Nothing to do: the ban stands."),
-    "invitation_refused": Reason("Invitation refused", "VRChat does not let this person be invited."),
+    "invitation_refused": Reason(
+        "Invitation refused", "The person is banned or blocked, or takes no invitations from this group."
+    ),
 }
 
 
