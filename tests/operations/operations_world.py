@@ -121,6 +121,16 @@ class World:
         assert verdict.is_authorized, verdict.code
         return operation_id, held
 
+    async def submitted_by(self, worker: Worker, payload: dict[str, str]) -> tuple[UUID, ClaimHeld]:
+        """One operation that this worker has submitted."""
+        operation_id = await self.one(payload)
+        claimed = await self.steps.claim(worker, self.lease, self.journal_id)
+        assert claimed is not None
+        held = self.held(claimed)
+        verdict = await self.steps.authorize(worker, held, payload["kind"], self.evidence())
+        assert verdict.is_authorized, verdict.code
+        return operation_id, held
+
     def evidence(self, **changes: Any) -> OwnMemberEvidence:
         """What VRChat said of the account just now: a member with every grant."""
         facts: dict[str, Any] = {
