@@ -14,6 +14,7 @@ from lastcall.errors import Unavailable
 from lastcall.settings import Settings, load
 
 MEMBERS = 40
+SHOWN = 3
 
 
 @click.command()
@@ -39,7 +40,7 @@ async def demo(once: bool) -> None:
 
 async def _to_click_through(settings: Settings) -> None:
 
-    from lastcall.demo.club import EMAIL
+    from lastcall.demo.club import EMAIL, plan_the_night
     from lastcall.demo.stage import stage
     from lastcall.people.sign_in import make_sign_in_link
 
@@ -47,10 +48,14 @@ async def _to_click_through(settings: Settings) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     async with stage(settings, members=MEMBERS, is_kept=True, say=click.echo) as running:
+        await plan_the_night(running.db, running.club, running.seed)
         token = await make_sign_in_link(running.db, EMAIL)
         click.echo("\nSign in as the owner of the club with this link (good once, for 15 minutes):\n")
         click.echo(f"  {settings.public_url.rstrip('/')}/sign-in/{token}\n")
-        click.echo("Ctrl-C ends the demo.")
+        click.echo("People to try New action on:\n")
+        for member in running.seed.members[-SHOWN - 1 : -1]:
+            click.echo(f"  {member}")
+        click.echo("\nCtrl-C ends the demo.")
         await stop.wait()
         click.echo("Stopping")
 

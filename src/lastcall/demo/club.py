@@ -19,6 +19,9 @@ from lastcall.connections.switches import set_account_limit, set_connection_limi
 from lastcall.connections.tables import Account, Connection
 from lastcall.db.clock import NOW
 from lastcall.db.database import Database
+from lastcall.operations.schedules import Fixed
+from lastcall.operations.services.enqueue import enqueue
+from lastcall.operations.tables import OperationRequest
 from lastcall.people.actor import Actor
 from lastcall.people.service import add_person
 from lastcall.people.tables import Person
@@ -94,3 +97,27 @@ async def forgotten_request(db: Database, club: DemoClub, due_in: timedelta) -> 
         db, club.club_id, invite_id, visitor, activity_at=due_at - RETENTION
     )
     return request_id, due_at
+
+
+async def plan_the_night(db: Database, club: DemoClub, seed: Seed) -> None:
+    """Something to look at: a few actions for the hours to come, asked for once however often the demo starts."""
+    async with db.read() as tx:
+        now = await tx.scalar(select(NOW))
+    regular = [
+        {"kind": "assign_role", "targetUserId": who, "roleId": seed.role_ids[0]} for who in seed.members[:26]
+    ]
+    invited = [{"kind": "invite_member", "targetUserId": who} for who in seed.strangers[:8]]
+    banned = [{"kind": "ban_member", "targetUserId": seed.members[-1]}]
+    for key, payloads, wait in (
+        ("demo-regulars", regular, timedelta(minutes=20)),
+        ("demo-invited", invited, timedelta(hours=2)),
+        ("demo-banned", banned, timedelta(hours=26)),
+    ):
+        async with db.read() as tx:
+            known = await tx.scalar(
+                select(OperationRequest.id).where(
+                    OperationRequest.club_id == club.club_id, OperationRequest.request_key == key
+                )
+            )
+        if known is None:
+            await enqueue(db, club.owner, club.club_id, key, payloads, Fixed(now + wait))
