@@ -31,10 +31,10 @@ writes = st.tuples(gaps, distances, st.sampled_from(["deadline", "dirty", "both"
 def test_every_row_is_settled_on_its_microsecond(
     script: list[tuple[timedelta, timedelta, str]], ahead: timedelta
 ) -> None:
-    asyncio.run(play(script, ahead))
+    asyncio.run(check_played(script, ahead))
 
 
-async def play(script: list[tuple[timedelta, timedelta, str]], ahead: timedelta) -> None:
+async def check_played(script: list[tuple[timedelta, timedelta, str]], ahead: timedelta) -> None:
     clock = FakeClock()
     server = FakeServer(clock, ahead)
     owner = ScriptedOwner(server)

@@ -142,7 +142,8 @@ async def test_a_message_whose_sending_broke_is_sent_again(database_url: str) ->
         one.db.bus.deliver([Signal("rows", DUE)])
         await eventually(lambda: not one.channel.is_up)
         await clock.advance(timedelta(seconds=1))
-        await eventually(lambda: two.heard_of(Signal) == [Signal("rows", DUE)])
+        heard = await eventually(lambda: two.heard_of(Signal))
+        assert heard == [Signal("rows", DUE)]
 
 
 async def own_listener(two: Process) -> int:

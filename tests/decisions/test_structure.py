@@ -160,5 +160,6 @@ async def test_twin_a_plain_build_of_the_index_holds_every_writer_up(database: D
         building = asyncio.create_task(database.pool.execute(plain))
         builder = await eventually(lambda: database.pool.fetchval(BUILDS))
         other = asyncio.create_task(door.overdue())
-        await wait_until_blocked(database, "insert into join_requests", by=builder)
+        blocked = await wait_until_blocked(database, "insert into join_requests", by=builder)
+        assert blocked != builder
     await asyncio.gather(building, other)

@@ -13,6 +13,13 @@ depends_on = None
 
 
 def upgrade() -> None:
+    create_people()
+    create_audit_log()
+    create_sessions()
+    create_sign_in_links()
+
+
+def create_people() -> None:
     op.create_table(
         "people",
         sa.Column("id", sa.Uuid(), nullable=False),
@@ -26,6 +33,9 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("people_pkey")),
     )
     op.create_index("people_lower_email_key", "people", [sa.literal_column("lower(email)")], unique=True)
+
+
+def create_audit_log() -> None:
     op.create_table(
         "audit_log",
         sa.Column("id", sa.Uuid(), nullable=False),
@@ -50,6 +60,9 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("audit_log_pkey")),
     )
     op.create_index(op.f("audit_log_created_at_id_idx"), "audit_log", ["created_at", "id"], unique=False)
+
+
+def create_sessions() -> None:
     op.create_table(
         "sessions",
         sa.Column("id", sa.Uuid(), nullable=False),
@@ -68,6 +81,9 @@ def upgrade() -> None:
         sa.UniqueConstraint("token_hash", name=op.f("sessions_token_hash_key")),
     )
     op.create_index(op.f("sessions_person_id_idx"), "sessions", ["person_id"], unique=False)
+
+
+def create_sign_in_links() -> None:
     op.create_table(
         "sign_in_links",
         sa.Column("id", sa.Uuid(), nullable=False),

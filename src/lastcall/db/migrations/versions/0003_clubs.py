@@ -13,6 +13,14 @@ depends_on = None
 
 
 def upgrade() -> None:
+    create_clubs()
+    create_activity_log()
+    create_club_gates()
+    create_staff_roles()
+    create_staff_assignments()
+
+
+def create_clubs() -> None:
     op.create_table(
         "clubs",
         sa.Column("id", sa.Uuid(), nullable=False),
@@ -31,6 +39,9 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("clubs_pkey")),
     )
     op.create_index(op.f("clubs_owner_id_idx"), "clubs", ["owner_id"], unique=False)
+
+
+def create_activity_log() -> None:
     op.create_table(
         "activity_log",
         sa.Column("club_id", sa.Uuid(), nullable=False),
@@ -72,6 +83,9 @@ def upgrade() -> None:
         ["club_id", "entity_type", "entity_id", "created_at"],
         unique=False,
     )
+
+
+def create_club_gates() -> None:
     op.create_table(
         "club_gates",
         sa.Column("club_id", sa.Uuid(), nullable=False),
@@ -81,6 +95,9 @@ def upgrade() -> None:
         ),
         sa.PrimaryKeyConstraint("club_id", name=op.f("club_gates_pkey")),
     )
+
+
+def create_staff_roles() -> None:
     op.create_table(
         "staff_roles",
         sa.Column("club_id", sa.Uuid(), nullable=False),
@@ -114,6 +131,9 @@ def upgrade() -> None:
         ),
         sa.PrimaryKeyConstraint("club_id", "id", name=op.f("staff_roles_pkey")),
     )
+
+
+def create_staff_assignments() -> None:
     op.create_table(
         "staff_assignments",
         sa.Column("club_id", sa.Uuid(), nullable=False),

@@ -12,6 +12,11 @@ depends_on = None
 
 
 def upgrade() -> None:
+    create_invites()
+    create_join_requests()
+
+
+def create_invites() -> None:
     op.create_table(
         "invites",
         sa.Column("club_id", sa.Uuid(), nullable=False),
@@ -29,6 +34,9 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(["invited_by"], ["people.id"], name=op.f("invites_invited_by_fkey")),
         sa.PrimaryKeyConstraint("club_id", "id", name=op.f("invites_pkey")),
     )
+
+
+def create_join_requests() -> None:
     op.create_table(
         "join_requests",
         sa.Column("club_id", sa.Uuid(), nullable=False),
