@@ -159,7 +159,7 @@ async def test_the_exact_end_of_the_grace_is_in_time_and_a_microsecond_later_is_
     assert (verdict.code, verdict.state) == ("late_window_elapsed", State.MISSED)
 
 
-@pytest.mark.clause("WRK-03", "WRK-21")
+@pytest.mark.clause("WRK-03")
 @pytest.mark.parametrize(
     "wrong",
     [

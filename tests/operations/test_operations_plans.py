@@ -1,0 +1,256 @@
+"""The hot statements find what they need by index, among very many rows that are not it.
+
+The plans are those the server really ran, nested ones inside routines included (``auto_explain``), after a session
+has settled on its generic plans.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from operations_world import World, assignment
+
+from lastcall.clubs.permissions import ALL_PERMISSIONS
+from lastcall.clubs.policy import Standing
+from lastcall.connections.work import Ready
+from lastcall.db.connect import Connection
+from lastcall.operations import queries
+from lastcall.operations.kinds import KINDS
+from lastcall.operations.owners.claims import CLAIM_ORDER
+from lastcall.operations.owners.lateness import late_order
+from lastcall.operations.owners.rows import Order
+from lastcall.operations.owners.submissions import SUBMISSION_ORDER
+from lastcall.operations.work import _READY, OperationWork
+
+pytestmark = pytest.mark.postgres15
+
+SETTLED = 8
+"""Executions after which a session has chosen its generic plan."""
+
+TOUCHED_MOST = 40
+"""Rows of operations that one statement may read, whatever the table holds."""
+
+FILL = """
+insert into operations (club_id, id, request_id, position, connection_id, epoch, kind, payload, target,
+       schedule_kind, due_at, ready_at, lane, actor_id, state, code, claim_nonce, claim_account_id, claim_worker_id,
+       claim_journal_id, claim_fencing_token, claim_generation, claim_expires_at, submitted_at, completed_at)
+select o.club_id, gen_random_uuid(), o.request_id, 0, o.connection_id, $3::timestamptz, o.kind, o.payload,
+       $1::text || n, 'fixed', d.due_at, d.due_at + $5::interval, $6, o.actor_id, $2,
+       case when $2 in ('rejected', 'missed') then 'x' end, c.nonce, c.id, c.id, c.id, c.one, c.one,
+       case when c.one = 1 then d.due_at + interval '10 days' end,
+       case when $2 in ('submitted', 'succeeded') then d.due_at end,
+       case when $2 in ('succeeded', 'missed', 'rejected') then d.due_at end
+  from operations o, generate_series(1, $7::integer) n
+ cross join lateral (select lastcall_now() + $4::interval + n * interval '1 s' as due_at) d
+ cross join lateral (
+       select case when k.claimed then o.id end as nonce, case when k.claimed then o.connection_id end as id,
+              case when k.claimed then 1 end as one
+         from (select $2 in ('claimed', 'submitted', 'succeeded') as claimed) k) c
+ where o.id = (select id from operations order by created_at, id limit 1)
+"""
+
+
+@dataclass
+class Plans:
+    """What a session ran, newest last."""
+
+    seen: list[dict[str, Any]] = field(default_factory=list)
+
+    def of_operations(self) -> list[dict[str, Any]]:
+        """Every scan of ``operations``, with what it did."""
+        return [
+            node
+            for plan in self.seen
+            for node in nodes(plan["Plan"])
+            if node.get("Relation Name") == "operations"
+        ]
+
+
+def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield plan
+    for child in plan.get("Plans", ()):
+        yield from nodes(child)
+
+
+@asynccontextmanager
+async def explained(world: World) -> AsyncIterator[tuple[Connection, Plans]]:
+    """A session that reports the plan of each statement it runs."""
+    connection = await world.db.connect()
+    plans = Plans()
+
+    def listen(_: object, message: Any) -> None:
+        text = message.message
+        if "plan:" in text:
+            plans.seen.append(json.loads(text.partition("plan:")[2]))
+
+    await connection.execute("load 'auto_explain'")
+    for name, value in (
+        ("auto_explain.log_min_duration", "0"),
+        ("auto_explain.log_nested_statements", "on"),
+        ("auto_explain.log_analyze", "on"),
+        ("auto_explain.log_timing", "off"),
+        ("auto_explain.log_format", "json"),
+    ):
+        await connection.execute(f"set {name} = '{value}'")
+    connection.add_log_listener(listen)
+    await connection.execute("set client_min_messages = log")
+    try:
+        yield connection, plans
+    finally:
+        connection.remove_log_listener(listen)
+        await connection.close()
+
+
+async def filled(world: World) -> None:
+    """Many rows of every sort beside the few that a statement is for."""
+    await world.one(assignment(1), due_at=await world.clock.now() + timedelta(days=300))
+    day, none = timedelta(days=1), timedelta(0)
+    await world.run("alter table operations disable trigger all")
+    for name, state, epoch, shift, wait, lane, count in (
+        ("future", "pending", world.epoch, day, none, 1, 8_000),
+        ("batch", "pending", world.epoch, day, none, 3, 2_000),
+        ("deferred", "pending", world.epoch, -timedelta(minutes=5), day, 2, 100),
+        ("older epoch", "pending", world.epoch - day, day, none, 1, 2_000),
+        ("claimed", "claimed", world.epoch, day, none, 2, 1_000),
+        ("submitted", "submitted", world.epoch, day, none, 2, 1_000),
+        ("done", "succeeded", world.epoch, -300 * day, none, 2, 8_000),
+        ("missed", "missed", world.epoch, -200 * day, none, 2, 2_000),
+    ):
+        await world.run(FILL, name, state, epoch, shift, wait, lane, count)
+    await world.run("analyze")
+
+
+def check(plans: Plans, index: str) -> None:
+    scans = plans.of_operations()
+    assert scans
+    for scan in scans:
+        assert (
+            scan["Node Type"] in {"Index Scan", "Index Only Scan", "Tid Scan"}
+            or "Modify" in scan["Node Type"]
+        ), scan
+        touched = (scan["Actual Rows"] + scan.get("Rows Removed by Filter", 0)) * scan["Actual Loops"]
+        assert touched <= TOUCHED_MOST, scan
+    assert index in {scan.get("Index Name") for scan in scans}
+
+
+@pytest.mark.clause("WRK-19")
+async def test_claim_probes_each_lane_by_index(world: World) -> None:
+    await filled(world)
+    await world.renew(timedelta(hours=1))
+    made = await world.enqueue(*[assignment(5000 + n) for n in range(40)])
+    async with explained(world) as (connection, plans):
+        for n in range(2 * SETTLED):
+            plans.seen.clear()
+            row = await connection.fetchrow(
+                "select * from claim_operation($1, 1, $2, $3, $4, $5, $6, 1, $7)",
+                world.account_id,
+                world.worker_id,
+                world.journal_id,
+                world.club_id,
+                world.connection_id,
+                world.epoch,
+                n % 2 == 1,
+            )
+            assert row["operation_id"] in made.operation_ids
+            check(plans, "operations_runnable_idx")
+
+
+@pytest.mark.clause("RCV-06")
+async def test_an_owner_reads_its_deadline_and_its_pages_from_its_own_index(world: World) -> None:
+    await filled(world)
+    start = await world.clock.now() - timedelta(days=400)
+    end, nobody = start + timedelta(days=900), world.club_id
+    orders: dict[str, Order] = {
+        "operations_pending_due_idx": late_order("pending"),
+        "operations_claimed_due_idx": late_order("claimed"),
+        "operations_claimed_expiry_idx": CLAIM_ORDER,
+        "operations_submitted_expiry_idx": SUBMISSION_ORDER,
+    }
+    async with explained(world) as (connection, plans):
+        for index, order in orders.items():
+            for _ in range(SETTLED):
+                plans.seen.clear()
+                reading = await connection.fetchrow(order.next_deadline)
+                assert reading["deadline"] is not None
+                beyond = await connection.fetchrow(order.next_deadline_beyond, start, nobody)
+                assert beyond["deadline"] == reading["deadline"]
+                assert await connection.fetchrow(order.boundary) is None
+                assert len(await connection.fetch(order.page, start, nobody, end, nobody, 30)) == 30
+                check(plans, index)
+
+
+async def test_steps_on_one_row_go_by_its_key(world: World) -> None:
+    await filled(world)
+    await world.renew(timedelta(hours=1))
+    made = await world.enqueue(*[assignment(5000 + n) for n in range(SETTLED)])
+    async with explained(world) as (connection, plans):
+        for operation_id in made.operation_ids:
+            held = world.held(await world.claim())
+            await world.steps.authorize(world.worker, held, "assign_role", world.evidence())
+            plans.seen.clear()
+            row = await world.row(operation_id)
+            assert not await connection.fetchval(
+                "select recover_submission($1, $2, $3, $4)",
+                world.club_id,
+                operation_id,
+                held.nonce,
+                row["claim_expires_at"],
+            )
+            done = await connection.fetchrow(
+                "select * from complete_operation($1, 1, $2, $3, $4, $5, 1, $6, $7, 'succeeded', null, null, $6)",
+                world.account_id,
+                world.worker_id,
+                world.club_id,
+                world.connection_id,
+                world.epoch,
+                operation_id,
+                held.nonce,
+            )
+            assert done["outcome"] == "recorded"
+            check(plans, "operations_pkey")
+
+
+async def test_the_work_source_names_the_earliest_claimable_row(world: World) -> None:
+    await filled(world)
+    due_at = await world.clock.now()
+    await world.one(assignment(5000), due_at=due_at)
+    assert await OperationWork(world.db).ready(world.account_id) == [
+        Ready(world.club_id, world.connection_id, due_at)
+    ]
+    async with explained(world) as (connection, plans):
+        for _ in range(SETTLED):
+            plans.seen.clear()
+            assert len(await connection.fetch(_READY, world.account_id)) == 1
+            check(plans, "operations_runnable_idx")
+
+
+async def test_pages_of_a_rare_kind_are_probed_by_kind(world: World) -> None:
+    """Filtered after the walk, a page of bans would read every other row first."""
+    await filled(world)
+    everything = Standing(
+        is_owner=True, is_staff=True, permissions=ALL_PERMISSIONS, provider_role_ids=frozenset()
+    )
+    async with explained(world) as (connection, plans):
+        for kinds, index in (
+            (["ban_member"], "operations_upcoming_idx"),
+            (list(KINDS), "operations_upcoming_idx"),
+        ):
+            for _ in range(SETTLED):
+                plans.seen.clear()
+                await connection.fetch(
+                    queries._UPCOMING, world.club_id, kinds, queries._FIRST.time, queries._FIRST.id, 25
+                )
+                check(plans, index)
+                plans.seen.clear()
+                await connection.fetch(
+                    queries._HISTORY, world.club_id, kinds, queries._LAST.time, queries._LAST.id, 25, None
+                )
+                check(plans, "operations_history_idx")
+    async with world.db.read() as tx:
+        assert len(await queries.upcoming(tx, everything, world.owner, world.club_id, limit=25)) == 25
