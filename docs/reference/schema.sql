@@ -1643,6 +1643,15 @@ CREATE OR REPLACE FUNCTION store_own_member_evidence(p_club uuid, p_connection u
  LANGUAGE plpgsql
 AS $function$
 begin
+    if exists (
+        select
+          from evidence e
+         where e.club_id = p_club and e.connection_id = p_connection and e.kind = 'own_member'
+           and e.subject = p_body ->> 'userId' and e.epoch = p_epoch and e.account_id = p_account
+           and e.observed_at > p_observed_at - interval '1 second' and e.body = p_body
+    ) then
+        return false;
+    end if;
     insert into evidence as e
            (club_id, connection_id, kind, subject, epoch, body, observed_at, account_id, worker_id)
     values (p_club, p_connection, 'own_member', p_body ->> 'userId', p_epoch, p_body, p_observed_at, p_account, p_worker)
