@@ -28,6 +28,8 @@ class Form:
     role: str = ""
     when: str = "now"
     at: str = ""
+    zone: str = ""
+    """The zone that ``at`` was typed in; empty on a fresh form, which takes the viewer's."""
     problems: Mapping[str, str | None] = field(
         default_factory=lambda: dict.fromkeys(("people", "role", "at"))
     )
@@ -49,6 +51,7 @@ class Review:
     role_name: str | None
     when: str
     at: str
+    zone: str
     due_at: datetime | None
     schedule: Schedule
     forecast: Forecast | None
@@ -83,7 +86,8 @@ def read_form(
     A time that has just passed is refused at review; a confirmation may come up to the grace later.
     """
     people = _text(fields, "people", None)
-    role, when, at = _text(fields, "role"), _text(fields, "when"), _text(fields, "at")
+    role = _text(fields, "role") if takes_role(kind) else ""
+    when, at, zone = _text(fields, "when"), _text(fields, "at"), _text(fields, "zone")
     recipients = read_recipients(people, 100 if kind.is_bulk else 1)
     problems: dict[str, str | None] = dict.fromkeys(("people", "role", "at"))
     if not recipients.people and not recipients.problems:
@@ -92,10 +96,9 @@ def read_form(
         problems["role"] = _role_problem(kind, role)
     schedule: Schedule | None = Immediate()
     if when == "at":
-        schedule, problems["at"] = _read_time(
-            at, _text(fields, "zone"), now, tolerance=GRACE if is_confirmation else MINUTE
-        )
-    form = Form(people, role, "at" if when == "at" else "now", at, problems, recipients.problems)
+        tolerance = GRACE if is_confirmation else MINUTE
+        schedule, problems["at"] = _read_time(at, zone, now, tolerance=tolerance)
+    form = Form(people, role, "at" if when == "at" else "now", at, zone, problems, recipients.problems)
     return form, recipients, schedule
 
 
@@ -118,6 +121,7 @@ def make_review(
         role_name=role_name,
         when=form.when,
         at=form.at,
+        zone=form.zone,
         due_at=schedule.due_at if isinstance(schedule, Fixed) else None,
         schedule=schedule,
         forecast=forecast,

@@ -61,7 +61,9 @@
     source.onerror = () => {
       say("broken", "Connection lost. Trying again.");
       // A refused stream is closed for good by the browser; a broken one it opens again by itself, within a second.
+      // Asking for the page tells whether it was refused because the session is over.
       if (source.readyState === EventSource.CLOSED) {
+        refresh();
         setTimeout(open, pause);
         pause = Math.min(pause * 2, 30000);
       }

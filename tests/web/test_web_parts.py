@@ -1,0 +1,154 @@
+"""The pure parts of the pages: pasted people, times, forecasts, tallies, cursors."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.web.conftest import user
+
+from lastcall.errors import Invalid
+from lastcall.operations.codes import REASONS
+from lastcall.operations.kinds import KINDS
+from lastcall.operations.machine import State
+from lastcall.web import looks
+from lastcall.web.forecast import forecast
+from lastcall.web.recipients import MOST, read_recipients
+from lastcall.web.scheduled import PROGRESS_WIDTH, read_cursor, tally_of
+from lastcall.web.times import Zoned, day_title, duration, parse_local, relative, zone_named
+
+NOW = datetime(2026, 12, 1, 20, 0, tzinfo=UTC)
+
+
+def test_ids_profile_addresses_and_names_on_a_line_are_understood() -> None:
+    text = f"{user(1)}\n\n  Neon Fox — {user(2).upper().replace('USR_', 'usr_')}\nhttps://vrchat.com/home/user/{user(3)}\n"
+    read = read_recipients(text)
+    assert [person.user_id for person in read.people] == [user(1), user(2), user(3)]
+    assert [person.label for person in read.people] == ["", "Neon Fox", ""]
+    assert read.problems == ()
+
+
+def test_each_wrong_line_is_named_with_its_number() -> None:
+    read = read_recipients(f"{user(1)}\nnobody\n{user(2)} {user(3)}\n{user(1)}")
+    assert [(problem.line, problem.sentence.split(":")[0]) for problem in read.problems] == [
+        (2, "There is no VRChat user id here"),
+        (3, "There is more than one user id here"),
+        (4, "This repeats line 1."),
+    ]
+    assert [person.user_id for person in read.people] == [user(1)]
+
+
+@pytest.mark.parametrize(("most", "given_people"), [(MOST, MOST + 1), (1, 2)])
+def test_too_many_people_are_refused_and_not_cut_off(most: int, given_people: int) -> None:
+    read = read_recipients("\n".join(user(n) for n in range(given_people)), most)
+    assert len(read.problems) == 1
+    assert read.problems[0].line == most + 1
+
+
+@given(st.text(max_size=300))
+def test_any_text_is_read_without_an_error(text: str) -> None:
+    read = read_recipients(text)
+    assert len(read.people) + len(read.problems) <= len(text.splitlines()) + 1
+
+
+@pytest.mark.parametrize(
+    ("moment", "words"),
+    [
+        (NOW + timedelta(seconds=3), "now"),
+        (NOW + timedelta(seconds=59), "in under a minute"),
+        (NOW + timedelta(minutes=12, seconds=59), "in 12 min"),
+        (NOW - timedelta(hours=3, minutes=59), "3 h ago"),
+        (NOW + timedelta(days=1), "in 1 day"),
+        (NOW - timedelta(days=90), "90 days ago"),
+    ],
+)
+def test_relative_times_round_down(moment: datetime, words: str) -> None:
+    assert relative(moment, NOW) == words
+
+
+def test_days_are_the_viewers_days() -> None:
+    """Half past eleven in the evening in London is tomorrow in Berlin."""
+    late = datetime(2026, 12, 1, 23, 30, tzinfo=UTC)
+    berlin, london = zone_named("Europe/Berlin"), zone_named("Europe/London")
+    assert berlin is not None
+    assert london is not None
+    assert (Zoned(berlin, NOW).day(late), Zoned(london, NOW).day(late)) == ("Tomorrow", "Today")
+    assert day_title(date(2026, 12, 5), date(2026, 12, 1)) == "Saturday 5 December"
+    assert day_title(date(2027, 1, 2), date(2026, 12, 1)) == "Saturday 2 January 2027"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("2026-12-01T21:00", datetime(2026, 12, 1, 20, 0, tzinfo=UTC)),
+        ("2026-10-25T02:30", datetime(2026, 10, 25, 0, 30, tzinfo=UTC)),  # comes twice: the first
+        ("2026-03-29T02:30", None),  # skipped when the clocks go forward
+        ("2026-12-01T21:00+02:00", None),
+        ("tonight", None),
+        ("", None),
+    ],
+)
+def test_a_local_time_is_one_moment_or_none(text: str, expected: datetime | None) -> None:
+    zone = zone_named("Europe/Berlin")
+    assert zone is not None
+    assert parse_local(text, zone) == expected
+
+
+@pytest.mark.parametrize("name", [None, "", "Mars/Olympus", "../../etc/passwd", "x" * 500, "\0"])
+def test_a_zone_cookie_can_say_anything(name: str | None) -> None:
+    assert zone_named(name) is None
+
+
+def test_the_forecast_says_how_many_fit_the_grace() -> None:
+    """Four requests a minute, two an action: two a minute, thirty in fifteen minutes."""
+    whole = forecast(100, 2, 4)
+    assert (whole.in_time, whole.missed) == (30, 70)
+    assert duration(whole.takes) == "50 minutes"
+    assert forecast(2, 2, 4).takes < timedelta(minutes=1)
+    assert forecast(30, 2, 4).missed == 0
+    assert forecast(30, 2, 4, ahead=8).missed == 4
+
+
+def test_an_allowance_below_the_cost_sends_nothing() -> None:
+    assert forecast(3, 2, 1).in_time == 0
+
+
+@given(
+    st.dictionaries(st.sampled_from(State), st.integers(0, 100), min_size=1).filter(lambda d: sum(d.values()))
+)
+def test_a_tally_loses_nobody_and_its_bar_fits(counts: dict[State, int]) -> None:
+    tally = tally_of(counts)
+    parts = (tally.done, tally.failed, tally.unknown, tally.moving, tally.stopped, tally.to_go)
+    assert sum(parts) == tally.total
+    assert min(parts) >= 0
+    assert sum(bar.width for bar in tally.bars) <= PROGRESS_WIDTH + 0.1
+
+
+@pytest.mark.parametrize("text", ["x", "1.2.3", "9" * 40 + ".a.b", "1..", "1.0.0.0"])
+def test_a_cursor_that_is_none_is_refused_in_one_sentence(text: str) -> None:
+    with pytest.raises(Invalid, match="This page address is not complete"):
+        read_cursor(text)
+
+
+def test_a_cursor_keeps_microseconds_and_says_which_batch_was_shown() -> None:
+    zero = "0" * 26
+    cursor, shown = read_cursor(f"1.{zero}.{zero}")
+    assert cursor is not None
+    assert cursor.time == datetime(1970, 1, 1, 0, 0, 0, 1, tzinfo=UTC)
+    assert shown == UUID(int=0)
+
+
+def test_every_state_kind_and_code_has_words_and_a_look() -> None:
+    assert set(looks.KINDS) == set(KINDS)
+    for state in State:
+        look = looks.state_look(state)
+        assert look.word
+        assert look.icon
+    for code in REASONS:
+        words = looks.why(code)
+        assert words is not None
+        assert words.label
+    assert looks.state_look(State.REJECTED, "submission_not_attempted").word == "Not sent"
