@@ -11,6 +11,7 @@ from tests.web.conftest import Site, Visitor, World
 
 from lastcall.db.bus import Hint, PostCommitBus
 from lastcall.db.ids import new_id
+from lastcall.deadlines.signals import Missed
 from lastcall.people.sessions import end_session
 from lastcall.testing.quiet import assert_quiet
 from lastcall.testing.waiting import eventually
@@ -59,6 +60,14 @@ async def test_a_burst_of_changes_is_told_once_and_other_topics_not_at_all() -> 
     bus.deliver([Hint(club, "scheduled")] * 100)
     assert hub.mark(channel) in await first
     assert hub.mark(EVERYTHING).endswith("-102")
+
+
+async def test_hints_that_may_be_lost_count_as_a_change() -> None:
+    bus = PostCommitBus()
+    hub, club = LiveHub(bus), new_id()
+    seen = hub.mark((club, "scheduled"))
+    bus.deliver([Missed()])
+    assert "event: changed" in await until(hub.stream((club, "scheduled"), seen, yes), "changed")
 
 
 async def test_closing_the_hub_ends_every_stream() -> None:

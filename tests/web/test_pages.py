@@ -8,9 +8,12 @@ import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
+import asyncpg
 import pytest
+from sqlalchemy.exc import DBAPIError
 from tests.web.conftest import ROLE, Site, Visitor, World, user
 
+from lastcall.api.problems import as_family
 from lastcall.clubs.permissions import Permission
 from lastcall.clubs.queries import roles_of
 from lastcall.clubs.staff import set_role_permissions
@@ -110,6 +113,24 @@ async def test_programs_get_problem_documents_and_people_get_pages(
     page = await visit("owner").get("/nothing")
     assert page.headers["content-type"].startswith("text/html")
     assert "There is no such page." in page.text
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (asyncpg.ConnectionDoesNotExistError("gone"), "database_lost"),
+        (ConnectionResetError(), "database_lost"),
+        (asyncpg.LockNotAvailableError("timeout"), "database_busy"),
+        (asyncpg.DeadlockDetectedError("cycle"), "database_busy"),
+    ],
+)
+def test_a_database_that_is_away_or_busy_is_unavailable_and_no_riddle(error: Exception, code: str) -> None:
+    wrapped = DBAPIError("select 1", None, error)
+    wrapped.__cause__ = error
+    for raised in (error, wrapped):
+        found = as_family(raised)
+        assert (found.status, found.code) == (503, code)
+        assert "select" not in found.sentence
 
 
 async def test_review_names_every_wrong_line_and_queues_nothing(

@@ -4,9 +4,11 @@ answers.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from http import HTTPStatus
 from typing import Any
 
+import asyncpg
 import msgspec
 import structlog
 from litestar import Request, Response
@@ -18,6 +20,9 @@ MEDIA_TYPE = "application/problem+json"
 
 log = structlog.get_logger()
 
+_AWAY = (asyncpg.PostgresConnectionError, asyncpg.InterfaceError, asyncpg.AdminShutdownError, ConnectionError)
+_BUSY = (asyncpg.LockNotAvailableError, asyncpg.QueryCanceledError, asyncpg.DeadlockDetectedError)
+
 
 def as_family(error: Exception) -> LastcallError:
     """Any exception as one of ours. What nobody expected is logged, and told without its details."""
@@ -25,12 +30,30 @@ def as_family(error: Exception) -> LastcallError:
         return error
     if isinstance(error, HTTPException):
         return _framework_error(error)
+    causes = list(_causes(error))
+    if any(isinstance(cause, _AWAY) for cause in causes):
+        return Unavailable(
+            "database_lost", "The connection to the database was lost.", advice="Try again in a moment."
+        )
+    if any(isinstance(cause, _BUSY) for cause in causes):
+        return Unavailable(
+            "database_busy",
+            "Somebody else is changing the same thing right now.",
+            advice="Try again in a moment.",
+        )
     log.error("request_failed", exc_info=error)
     return LastcallError(
         "unexpected",
         "Something went wrong on the server.",
         advice="Try again; the server's log has the details.",
     )
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    """The error and what it was raised from: SQLAlchemy wraps the driver's."""
+    while error is not None:
+        yield error
+        error = error.__cause__
 
 
 def _framework_error(error: HTTPException) -> LastcallError:

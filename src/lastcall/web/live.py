@@ -18,6 +18,7 @@ from uuid import UUID
 
 from lastcall.clock import SYSTEM_CLOCK, Clock
 from lastcall.db.bus import CacheDrop, Hint, PostCommitBus
+from lastcall.deadlines.signals import Missed
 
 KEEP_ALIVE = timedelta(seconds=20)
 """A comment is sent this often, so that proxies keep the stream and a departed reader is noticed."""
@@ -39,6 +40,7 @@ class LiveHub:
         self._is_closed = False
         bus.subscribe(Hint, self._hint)
         bus.subscribe(CacheDrop, self._drop)
+        bus.subscribe(Missed, self._missed)
 
     def mark(self, channel: Channel) -> str:
         """The counter to put on a page; read it before the page's queries run."""
@@ -63,6 +65,11 @@ class LiveHub:
         # A session that ended must not keep its stream: each one looks at its own again.
         if drop.cache == "session":
             self._wake_all()
+
+    def _missed(self, _: Missed) -> None:
+        """What other processes said may be lost, so nobody knows what changed: every page asks again."""
+        self._boot = secrets.token_hex(4)
+        self._wake_all()
 
     def _wake_all(self) -> None:
         for streams in self._streams.values():
