@@ -13,8 +13,10 @@ from lastcall.connections.states import AccountState
 from lastcall.connections.switches import set_account_switch, set_fleet_switch
 from lastcall.db.database import Database
 from lastcall.db.ids import new_id
-from lastcall.errors import Conflict, Disabled, Invalid, NotAllowed, NotSignedIn
+from lastcall.errors import Conflict, Disabled, Invalid, NotAllowed, NotSignedIn, Unavailable
 from lastcall.people.actor import Actor
+from lastcall.testing.fake_clock import FakeClock
+from lastcall.testing.proxy import Cut, CuttingProxy
 
 
 async def test_a_key_is_stored_as_its_hash_alone(site):
@@ -174,3 +176,49 @@ async def test_an_account_that_cannot_be_is_refused_with_its_reason(site):
             await add_account(site.db, None, alias, user)
         assert refusal.value.advice
     assert await site.db.pool.fetchval("select count(*) from accounts") == 1
+
+
+@pytest.fixture
+async def elsewhere(site):
+    """The server's process, which hears nothing of what commands of the host change."""
+    database = await Database.open(site.db.url)
+    yield database
+    await database.close()
+
+
+async def test_a_key_that_a_command_made_is_taken_by_a_server_that_was_told_nothing(site, elsewhere):
+    keys = KeyRing(elsewhere)
+    await keys.verify(site.account.account_id, site.account.key)
+    fresh = await rotate_key(site.db, None, site.account.account_id)
+    assert (await keys.verify(fresh.account_id, fresh.key)).generation == 2
+    with pytest.raises(NotSignedIn):
+        await keys.verify(site.account.account_id, site.account.key)
+
+
+async def test_an_account_that_a_command_put_back_to_work_is_let_in_by_a_server_that_was_told_nothing(
+    site, elsewhere
+):
+    keys = KeyRing(elsewhere)
+    await set_account_state(site.db, None, site.account.account_id, AccountState.QUARANTINED)
+    with pytest.raises(Disabled):
+        await keys.require_enabled(site.account.account_id)
+    await set_account_state(site.db, None, site.account.account_id, AccountState.READY)
+    await keys.require_enabled(site.account.account_id)
+
+
+@pytest.mark.parametrize("cut", [Cut.AFTER, Cut.LATE])
+async def test_a_revocation_whose_commit_is_unclear_is_not_outlived_by_what_is_remembered(site, cut):
+    async with CuttingProxy(site.db.url) as proxy:
+        through = await Database.open(proxy.url)
+        clock = FakeClock()
+        keys = KeyRing(through, clock)
+        await keys.verify(site.account.account_id, site.account.key)
+        proxy.arm(cut)
+        with pytest.raises(Unavailable):
+            await revoke_key(through, None, site.account.account_id)
+        if cut is Cut.LATE:
+            await keys.verify(site.account.account_id, site.account.key)
+            await proxy.release()
+        with pytest.raises(NotSignedIn):
+            await keys.verify(site.account.account_id, site.account.key)
+        await through.close()

@@ -259,3 +259,30 @@ async def test_a_failed_read_is_made_again_by_the_next_wait(site, board):
     await site.db.pool.execute("alter table gone rename to job")
     await add(site)
     assert await wait(board, site)
+
+
+async def test_an_account_that_a_command_lets_go_on_is_looked_at_again_by_the_next_wait(site, board):
+    await add(site)
+    await site.set("accounts", kill_switch=True)
+    assert await board.wait(site.worker.account_id, new_id(), SHORT) == []
+    # A command of the host runs in a process of its own, and tells this one nothing.
+    await site.set("accounts", kill_switch=False)
+    async with asyncio.timeout(10):
+        due = await board.wait(site.worker.account_id, new_id(), LONG)
+    assert due == [Due(site.club_id, site.connection_id)]
+
+
+async def test_a_clock_that_was_set_forward_makes_what_is_due_by_it_due(site, rows, test_clock):
+    clock = FakeClock()
+    board = WorkBoard(site.db, [rows], clock)
+    await test_clock.freeze()
+    await add(site, timedelta(hours=1), says=False)
+    waiting = asyncio.create_task(board.wait(site.worker.account_id, new_id(), SHORT))
+    await eventually(lambda: rows.reads == 1)
+    await clock.advance(SHORT)
+    assert await waiting == []
+    await test_clock.advance(timedelta(hours=2))
+    clock.set_wall(clock.wall() + timedelta(hours=2))
+    async with asyncio.timeout(10):
+        due = await board.wait(site.worker.account_id, new_id(), LONG)
+    assert due == [Due(site.club_id, site.connection_id)]

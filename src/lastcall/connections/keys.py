@@ -1,13 +1,14 @@
 """Who a worker call comes from: its key is compared with the account's current one.
 
-What was read once is remembered, so that a collector that waits costs no statement; a signal drops it.
-Because such a signal may be late in another process, every transaction that matters asks ``key_is_current``
-again.
+A key that was let in is remembered, so that a collector that waits costs no statement; a signal drops it.
+Such a signal may be late in another process, and a command of the host sends none to the server. So nobody is
+refused from memory, and every transaction that matters asks ``key_is_current`` again.
 """
 
 from __future__ import annotations
 
 import hmac
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID
@@ -18,7 +19,7 @@ from lastcall.connections.signals import ALL_ACCOUNTS, KEY_CACHE, key_drop
 from lastcall.connections.worker import Worker
 from lastcall.db.bus import CacheDrop
 from lastcall.db.database import Database
-from lastcall.deadlines.signals import Missed
+from lastcall.deadlines.signals import IN_DOUBT, Missed
 from lastcall.errors import Disabled
 from lastcall.people.tokens import token_hash
 
@@ -40,7 +41,10 @@ class _Known:
     key_hash: bytes
     obstacle: str
     until: float | None
-    """Boot time at which a cooldown ends; then this is read again rather than judged here."""
+    """Boot time at which a cooldown ends, to tell the collector how long to wait."""
+
+    def fits(self, hashed: bytes) -> bool:
+        return self.generation is not None and hmac.compare_digest(hashed, self.key_hash)
 
 
 @dataclass(frozen=True)
@@ -67,14 +71,19 @@ class KeyRing:
         self._clock = clock
         self._known: dict[UUID, _Known] = {}
         self._drops = 0
+        self._doubted_until = 0.0
         db.bus.subscribe(CacheDrop, self._on_drop)
         db.bus.subscribe(Missed, lambda _: self._on_drop(key_drop(None)))
+        db.bus.subscribe_unclear(self._on_unclear)
 
     async def verify(self, account_id: UUID, key: str) -> Verified:
         """The account and generation a key proves; raises ``NotSignedIn`` when it is not the account's."""
-        known = await self._of(account_id)
+        hashed = token_hash(key)
+        known = self._known.get(account_id)
+        if known is None or not known.fits(hashed):
+            known = await self._read(account_id)
         # Compared for an account that does not exist too, so that the answer's time tells nothing.
-        fits = hmac.compare_digest(token_hash(key), known.key_hash if known else _NO_HASH)
+        fits = hmac.compare_digest(hashed, known.key_hash if known else _NO_HASH)
         if known is None or known.generation is None or not fits:
             raise key_refused()
         return Verified(account_id, known.generation, known.vrchat_user_id)
@@ -82,7 +91,9 @@ class KeyRing:
     async def require_enabled(self, account_id: UUID) -> None:
         """Raise ``Disabled`` when the account may not work at present; with the time when it is only
         cooling."""
-        known = await self._of(account_id)
+        known = self._known.get(account_id)
+        if known is None or known.obstacle != "none":
+            known = await self._read(account_id)
         if known is None:
             raise key_refused()
         if known.obstacle == "none":
@@ -92,13 +103,11 @@ class KeyRing:
             error.retry_after = max(0.0, known.until - self._clock.boot())
         raise error
 
-    async def _of(self, account_id: UUID) -> _Known | None:
-        known = self._known.get(account_id)
-        if known is not None and (known.until is None or self._clock.boot() < known.until):
-            return known
+    async def _read(self, account_id: UUID) -> _Known | None:
         drops = self._drops
         row = await self._db.pool.fetchrow(_READ, account_id)
         if row is None:
+            self._known.pop(account_id, None)
             return None
         cools_for: timedelta | None = row["cools_for"]
         is_cooling = row["obstacle"] == "account_state" and cools_for is not None
@@ -109,9 +118,16 @@ class KeyRing:
             obstacle=row["obstacle"],
             until=self._clock.boot() + cools_for.total_seconds() if is_cooling and cools_for else None,
         )
-        if drops == self._drops:
+        if drops == self._drops and self._clock.boot() >= self._doubted_until:
             self._known[account_id] = known
         return known
+
+    def _on_unclear(self, messages: Sequence[object], _xid: int) -> None:
+        """The change may be there, and may come yet: nothing is remembered until it would have come."""
+        for message in messages:
+            if isinstance(message, CacheDrop) and message.cache == KEY_CACHE:
+                self._doubted_until = self._clock.boot() + IN_DOUBT.total_seconds()
+                self._on_drop(message)
 
     def _on_drop(self, drop: CacheDrop) -> None:
         if drop.cache != KEY_CACHE:

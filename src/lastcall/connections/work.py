@@ -2,7 +2,9 @@
 
 A collector with nothing to do parks here. While it does no statement is sent, and none when it asks again:
 each account's next moment is kept in memory, lowered by signals (``signals.work``) and read again only
-after one that does not say when.
+after one that does not say when. Two things are read again that no signal announces: an account that may not
+work at all, with each new wait, since a command of the host that lets it go on tells this process nothing; and
+everything, when the host's clock was set.
 """
 
 from __future__ import annotations
@@ -26,15 +28,25 @@ DUE_MOST = 50
 OFFER_PAUSE_MOST = 60 * SECOND
 """A connection that was offered and is due unchanged is offered again after 1, 2, 4 … seconds, at most
 this."""
+JUMP = SECOND
+"""The wall clock was set when it moved this much against the boot-time clock between two looks."""
 UNCLEAR_AGAIN = (30 * SECOND, 60 * SECOND, 120 * SECOND)
 """When to look again after a COMMIT of unknown outcome: its row may appear later."""
 
-_CONNECTIONS = """ select c.club_id, c.id, n.now, greatest( c.backoff_until, case when l.released_at is null
-then l.expires_at end, case when a.state = 'cooldown' then a.cooldown_until end ) as blocked_until from
-(select lastcall_now() as now) n join accounts a on a.id = $1 join fleet_settings f on f.id = 1 left join
-connections c on c.account_id = a.id and c.state in ('active', 'degraded') and c.frozen_at is null and not
-c.kill_switch and not a.kill_switch and not f.kill_switch and a.state in ('ready', 'cooldown') left join
-leases l on l.club_id = c.club_id and l.connection_id = c.id
+_CONNECTIONS = """
+    select c.club_id, c.id, n.now,
+           greatest(
+               c.backoff_until,
+               case when l.released_at is null then l.expires_at end,
+               case when a.state = 'cooldown' then a.cooldown_until end
+           ) as blocked_until
+      from (select lastcall_now() as now) n
+      join accounts a on a.id = $1
+      join fleet_settings f on f.id = 1
+      left join connections c
+        on c.account_id = a.id and c.state in ('active', 'degraded') and c.frozen_at is null
+       and not c.kill_switch and not a.kill_switch and not f.kill_switch and a.state in ('ready', 'cooldown')
+      left join leases l on l.club_id = c.club_id and l.connection_id = c.id
 """
 
 Key = tuple[UUID, UUID]
@@ -105,7 +117,8 @@ class _Account:
     time.
 
     ``hint`` is the earliest time that a signal named since the last read, ``again`` those at which to look
-    whether a row of an unclear COMMIT has appeared.
+    whether a row of an unclear COMMIT has appeared. ``is_shut``: the last read found nothing that may be
+    worked on, whether or not there is work.
     """
 
     id: UUID
@@ -114,6 +127,7 @@ class _Account:
     offers: dict[Key, _Offer] = field(default_factory=dict)
     hint: int | None = None
     again: list[int] = field(default_factory=list)
+    is_shut: bool = False
     waiters: dict[UUID, _Waiter] = field(default_factory=dict)
     reading: asyncio.Lock = field(default_factory=asyncio.Lock)
 
@@ -133,6 +147,7 @@ class WorkBoard:
         self._accounts: dict[UUID, _Account] = {}
         self._seen: dict[Key, datetime] = {}
         self._is_stopped = False
+        self._distance = self._wall_distance()
         db.bus.subscribe(Signal, self._on_signal)
         db.bus.subscribe(Missed, self._on_missed)
         db.bus.subscribe_unclear(self._on_unclear)
@@ -146,11 +161,13 @@ class WorkBoard:
         if self._is_stopped:
             raise Unavailable("stopping", "The server is stopping.", advice="Ask again in a moment.")
         account = self._accounts.setdefault(account_id, _Account(account_id))
+        account.is_dirty = account.is_dirty or account.is_shut
         waiter = self._enter(account, worker_id)
         end = self._boot() + span(life)
         try:
             while not self._has_ended(waiter):
                 waiter.woken.clear()
+                self._notice_jump()
                 await self._refresh(account)
                 due = self._take_due(account)
                 if due or self._boot() >= end:
@@ -218,6 +235,20 @@ class WorkBoard:
                 account.wake()
 
     def _on_missed(self, _: Missed) -> None:
+        self._read_all_anew()
+
+    def _notice_jump(self) -> None:
+        """The host's clock was set, and the database's on the same host with it: what is due when must be
+        found out anew."""
+        distance = self._wall_distance()
+        if abs(distance - self._distance) >= JUMP:
+            self._read_all_anew()
+        self._distance = distance
+
+    def _wall_distance(self) -> int:
+        return to_microseconds(self._clock.wall()) - self._boot()
+
+    def _read_all_anew(self) -> None:
         for account in self._accounts.values():
             account.is_dirty = True
             account.wake()
@@ -240,7 +271,7 @@ class WorkBoard:
             account.hint = None
             account.again = [moment for moment in account.again if moment > boot]
             try:
-                account.entries = await self._read(account.id)
+                account.entries, account.is_shut = await self._read(account.id)
             except BaseException:
                 account.is_dirty = True
                 raise
@@ -262,11 +293,12 @@ class WorkBoard:
         over_at = self._time.boot_at(moment)
         return over_at is not None and over_at <= boot
 
-    async def _read(self, account_id: UUID) -> dict[Key, _Entry]:
+    async def _read(self, account_id: UUID) -> tuple[dict[Key, _Entry], bool]:
+        """The account's entries, and whether it is shut."""
         before = self._clock.boot()
         rows = await self._db.pool.fetch(_CONNECTIONS, account_id)
         if not rows:
-            return {}
+            return {}, True
         self._time.observe(rows[0]["now"], before, self._clock.boot())
         blocks = {(row["club_id"], row["id"]): row["blocked_until"] for row in rows if row["id"] is not None}
         earliest: dict[Key, int] = {}
@@ -277,11 +309,12 @@ class WorkBoard:
                     ready_at = to_microseconds(ready.ready_at)
                     earliest[key] = min(ready_at, earliest.get(key, ready_at))
         now = rows[0]["now"]
-        return {
+        entries = {
             key: _Entry(earliest[key], to_microseconds(until) if until and until > now else None)
             for key, until in blocks.items()
             if key in earliest
         }
+        return entries, not blocks
 
     def _take_due(self, account: _Account) -> list[Due]:
         boot = self._boot()
