@@ -14,7 +14,7 @@ from rich.table import Table
 import benchmarks
 from benchmarks.harness import Figure
 
-NOT_SUITES = {"__main__", "harness"}
+NOT_SUITES = {"__main__", "harness", "world"}
 
 
 async def main(names: list[str]) -> int:
@@ -22,7 +22,7 @@ async def main(names: list[str]) -> int:
     suites = [
         m.name
         for m in pkgutil.iter_modules(benchmarks.__path__)
-        if m.name not in NOT_SUITES and m.name[0] != "_"
+        if m.name not in NOT_SUITES
     ]
     unknown = set(names) - set(suites)
     if unknown:

@@ -11,16 +11,18 @@ import asyncio
 import re
 import statistics
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit, urlunsplit
 
+from lastcall.db.connect import PATIENT, connect
 from lastcall.db.database import Database
-from lastcall.db.embedded import EmbeddedServer
+from lastcall.db.embedded.binaries import find_binaries
 from lastcall.db.migrations import migrate
 from lastcall.schema import SCHEMA
+from lastcall.testing.database import temporary_server
 
 RUNS = 5
 
@@ -57,6 +59,10 @@ class Server:
     url: str
     programs: Path
 
+    def url_of(self, name: str) -> str:
+        """Address of the database ``name`` on this server."""
+        return urlunsplit(urlsplit(self.url)._replace(path=f"/{name}"))
+
     async def pgbench(self, script: str, *, clients: int, seconds: float) -> float:
         """Transactions a second of ``script``, prepared, with ``clients`` connections."""
         parts = urlsplit(self.url)
@@ -88,22 +94,36 @@ class Server:
 
 
 @asynccontextmanager
-async def server(programs: Path | None = None) -> AsyncIterator[Server]:
-    """A fresh server with ``fsync`` and ``synchronous_commit`` on, as the product runs it."""
-    with tempfile.TemporaryDirectory(prefix="lastcall-bench-") as folder:
-        async with EmbeddedServer(Path(folder), bin_dir=programs) as running:
-            yield Server(running.url, running.bin_dir)
+async def server(
+    programs: Path | None = None, settings: Mapping[str, str] | None = None
+) -> AsyncIterator[Server]:
+    """A fresh server with ``fsync`` and ``synchronous_commit`` on, as the product runs it; nothing is left of it."""
+    async with temporary_server(programs, settings) as running:
+        yield Server(running.url, find_binaries(programs).folder)
 
 
 @asynccontextmanager
-async def database(on: Server, **options: int) -> AsyncIterator[Database]:
-    """The product's schema on that server, opened as the product opens it."""
-    await migrate(on.url, SCHEMA)
-    opened = await Database.open(on.url, **options)
+async def database(on: Server, name: str | None = None, **options: int) -> AsyncIterator[Database]:
+    """The product's schema on that server, opened as the product opens it. ``name``: in a database of that name."""
+    url = on.url
+    if name is not None:
+        await create(on, name)
+        url = on.url_of(name)
+    await migrate(url, SCHEMA)
+    opened = await Database.open(url, **options)
     try:
         yield opened
     finally:
         await opened.close()
+
+
+async def create(on: Server, name: str, template: str = "template1") -> None:
+    """A new database on that server, copied from ``template``, to which nobody may be connected."""
+    connection = await connect(on.url_of("postgres"), limits=PATIENT)
+    try:
+        await connection.execute(f"create database {name} template {template} strategy file_copy")
+    finally:
+        await connection.close()
 
 
 async def medians(
