@@ -11,6 +11,7 @@ import asyncio
 import re
 import statistics
 import tempfile
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -25,6 +26,9 @@ from lastcall.schema import SCHEMA
 from lastcall.testing.database import temporary_server
 
 RUNS = 5
+
+LARGE = {"autovacuum": "off", "max_wal_size": "8GB", "wal_level": "minimal", "max_wal_senders": "0"}
+"""Settings of a server for fixtures of a million rows: nothing tidies up while something is measured."""
 
 
 @dataclass(frozen=True)
@@ -133,6 +137,33 @@ async def medians(
     pairs = [(await subject(), await baseline()) for _ in range(runs)]
     ratio = statistics.median(a / b for a, b in pairs)
     return statistics.median(a for a, _ in pairs), statistics.median(b for _, b in pairs), ratio
+
+
+async def alternating(
+    subject: Callable[[], Awaitable[object]], baseline: Callable[[], Awaitable[object]], calls: int, runs: int = RUNS
+) -> tuple[float, float, float]:
+    """Call both in turn, ``calls`` times a run; return (ratio, subject, baseline) as medians over the runs.
+
+    The times are seconds of the median call of a run; a call is paired with one of the same moment, so that whatever
+    else the machine does weighs on both.
+    """
+    await subject()
+    await baseline()
+    pairs = [await _one_run(subject, baseline, calls) for _ in range(runs)]
+    ratio = statistics.median(a / b for a, b in pairs)
+    return ratio, statistics.median(a for a, _ in pairs), statistics.median(b for _, b in pairs)
+
+
+async def _one_run(
+    subject: Callable[[], Awaitable[object]], baseline: Callable[[], Awaitable[object]], calls: int
+) -> tuple[float, float]:
+    times: tuple[list[float], list[float]] = ([], [])
+    for _ in range(calls):
+        for call, taken in zip((subject, baseline), times, strict=True):
+            began = time.perf_counter()
+            await call()
+            taken.append(time.perf_counter() - began)
+    return statistics.median(times[0]), statistics.median(times[1])
 
 
 ONE_ROW = "benchmark_rows"
