@@ -16,6 +16,7 @@ from sqlalchemy.pool import AsyncAdaptedQueuePool
 
 from lastcall.db.bus import PostCommitBus, XidStatus, as_xid_status
 from lastcall.db.connect import APPLICATION_NAME, Connection, StatementCounter, TimeLimits, connect
+from lastcall.db.pool import ConnectionPool
 from lastcall.db.transaction import OpenTransactions, Reader, Transaction
 from lastcall.errors import Unavailable
 
@@ -34,7 +35,7 @@ class Database:
         self._counter = StatementCounter()
         self._open = OpenTransactions()
         self._engine: AsyncEngine
-        self._pool: asyncpg.Pool[asyncpg.Record]
+        self._pool: ConnectionPool
 
     @classmethod
     async def open(
@@ -64,20 +65,13 @@ class Database:
             max_overflow=0,
             pool_timeout=POOL_WAIT,
         )
+        self._pool = ConnectionPool(self.connect, pool_size)
         event.listen(self._engine.sync_engine, "before_cursor_execute", self._count)
         event.listen(self._engine.sync_engine, "checkout", _refuse_closed)
         try:
             # The first connection asks the server about itself; later quiet must not include that.
             async with self._engine.connect():
                 pass
-            self._pool = await asyncpg.create_pool(
-                self.url,
-                connect=self._connect_for_pool,
-                connection_class=Connection,
-                min_size=0,
-                max_size=pool_size,
-                max_inactive_connection_lifetime=0,
-            )
         except BaseException:
             await self._engine.dispose()
             raise
@@ -92,7 +86,7 @@ class Database:
         await self._engine.dispose()
 
     @property
-    def pool(self) -> asyncpg.Pool[asyncpg.Record]:
+    def pool(self) -> ConnectionPool:
         """Raw connections for hot steps. A call on it is its own transaction and sends no messages."""
         return self._pool
 
@@ -144,9 +138,6 @@ class Database:
                     await connection.invalidate()
         finally:
             await asyncio.shield(connection.close())
-
-    async def _connect_for_pool(self, *_: object, **__: object) -> Connection:
-        return await self.connect()
 
     def _count(self, *_: object) -> None:
         self._counter.value += 1
