@@ -19,11 +19,7 @@ NOT_SUITES = {"__main__", "harness", "world"}
 
 async def main(names: list[str]) -> int:
     console = Console()
-    suites = [
-        m.name
-        for m in pkgutil.iter_modules(benchmarks.__path__)
-        if m.name not in NOT_SUITES
-    ]
+    suites = [m.name for m in pkgutil.iter_modules(benchmarks.__path__) if m.name not in NOT_SUITES]
     unknown = set(names) - set(suites)
     if unknown:
         console.print(f"No benchmark is called {', '.join(sorted(unknown))}; there are {', '.join(suites)}.")

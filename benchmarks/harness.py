@@ -140,7 +140,10 @@ async def medians(
 
 
 async def alternating(
-    subject: Callable[[], Awaitable[object]], baseline: Callable[[], Awaitable[object]], calls: int, runs: int = RUNS
+    subject: Callable[[], Awaitable[object]],
+    baseline: Callable[[], Awaitable[object]],
+    calls: int,
+    runs: int = RUNS,
 ) -> tuple[float, float, float]:
     """Call both in turn, ``calls`` times a run; return (ratio, subject, baseline) as medians over the runs.
 

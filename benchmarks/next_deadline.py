@@ -53,7 +53,9 @@ OPERATIONS = (
 )
 BEYOND = (
     Statement("join requests beyond", NEXT_DEADLINE_BEYOND, DUE_INDEX),
-    Statement("late, pending, beyond", late_order("pending").next_deadline_beyond, "operations_pending_due_idx"),
+    Statement(
+        "late, pending, beyond", late_order("pending").next_deadline_beyond, "operations_pending_due_idx"
+    ),
     Statement("claim expiry beyond", CLAIM_ORDER.next_deadline_beyond, "operations_claimed_expiry_idx"),
     Statement("submission beyond", SUBMISSION_ORDER.next_deadline_beyond, "operations_submitted_expiry_idx"),
 )
@@ -80,7 +82,9 @@ async def run() -> list[Figure]:
             version = f"PostgreSQL {grown.get_server_version().major}"
             for statement in past.statements:
                 ratio, here, there = await alternating(
-                    lambda s=statement, c=grown: c.fetchrow(s.sql), lambda s=statement: alone.fetchrow(s.sql), CALLS
+                    lambda s=statement, c=grown: c.fetchrow(s.sql),
+                    lambda s=statement: alone.fetchrow(s.sql),
+                    CALLS,
                 )
                 note = f"{here * 1e6:.0f} µs against {there * 1e6:.0f} µs, {version}"
                 name = f"next deadline, {statement.owner}, {past.size:,} {past.kind}"

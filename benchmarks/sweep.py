@@ -56,14 +56,18 @@ class _Sweep:
         began, start = time.perf_counter(), self._done
         while self._done < goal:
             result = await self._owner.run_pass(Stop())
-            if not isinstance(result, More):
-                raise RuntimeError(f"The cycle ended after {self._done} rows of {ROWS}: {result}.")
-            self._done += result.done
+            match result:
+                case More(done):
+                    self._done += done
+                case ended:
+                    raise RuntimeError(f"The cycle ended after {self._done} rows of {ROWS}: {ended}.")
         return (self._done - start) / (time.perf_counter() - began)
 
     async def check(self) -> None:
         """Every row is archived, and the cycle finds nothing more."""
         end = await self._owner.run_pass(Stop())
-        archived = await self._db.pool.fetchval("select count(*) from retention where archived_reason = 'idle'")
+        archived = await self._db.pool.fetchval(
+            "select count(*) from retention where archived_reason = 'idle'"
+        )
         if end != Done(0) or archived != ROWS:
             raise RuntimeError(f"{archived} rows of {ROWS} were archived; the cycle ended with {end}.")

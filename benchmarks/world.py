@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from uuid import UUID
 
 import asyncpg
@@ -22,9 +22,20 @@ from lastcall.protocol.messages import OwnMemberEvidence, RoleSeen
 GROUP_OWNER = "usr_00000000-0000-4000-8000-00000000c0de"
 ROLE = "grol_00000000-0000-4000-8000-000000000001"
 
-PERSON, CLUB, STAFF_ROLE, ASSIGNMENT, ACCOUNT, WORKER, JOURNAL, CONNECTION, REQUEST, OPERATION, INVITE, JOIN = range(
-    1, 13
-)
+(
+    PERSON,
+    CLUB,
+    STAFF_ROLE,
+    ASSIGNMENT,
+    ACCOUNT,
+    WORKER,
+    JOURNAL,
+    CONNECTION,
+    REQUEST,
+    OPERATION,
+    INVITE,
+    JOIN,
+) = range(1, 13)
 """The kinds of rows that have ids of their own; ``row_id`` tells them apart by these."""
 
 OWNER, MODERATOR = 1, 2
@@ -82,7 +93,12 @@ class Connected:
             owner_id=GROUP_OWNER,
             user_id=self.worker.vrchat_user_id,
             member_status="member",
-            permissions=("group-roles-assign", "group-members-manage", "group-bans-manage", "group-invites-manage"),
+            permissions=(
+                "group-roles-assign",
+                "group-members-manage",
+                "group-bans-manage",
+                "group-invites-manage",
+            ),
             role_ids=(ROLE,),
             roles=(RoleSeen(id=ROLE, name="Regular"),),
             privacy="default",
@@ -240,5 +256,3 @@ async def add_join_requests(
             first,
             end,
         )
-
-
