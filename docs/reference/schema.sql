@@ -291,8 +291,7 @@ create table operations (
     created_at timestamp with time zone default lastcall_now() not null,
     constraint operations_pkey PRIMARY KEY (club_id, id),
     constraint operations_club_id_request_id_target_key UNIQUE (club_id, request_id, target),
-    constraint operations_limits_check CHECK (((ready_at >= due_at) AND ((lane >= 1) AND (lane <= 3)) AND (schedule_kind = ANY (ARRAY['immediate'::text, 'fixed'::text])) AND (octet_length((result)::text) <= 8192))),
-    constraint operations_shape_check CHECK ((concat(state, num_nonnulls(claim_nonce, claim_account_id, claim_worker_id, claim_journal_id, claim_fencing_token, claim_generation, claim_expires_at), num_nonnulls(submitted_at), num_nonnulls(completed_at), num_nonnulls(code)) = ANY (ARRAY['pending0000'::text, 'pending0001'::text, 'claimed7000'::text, 'submitted7100'::text, 'succeeded7110'::text, 'rejected7111'::text, 'rejected0011'::text, 'indeterminate7111'::text, 'cancelled0011'::text, 'missed0011'::text]))),
+    constraint operations_whole_check CHECK (operation_is_whole(operations.*)),
     constraint operations_actor_id_fkey FOREIGN KEY (actor_id) REFERENCES people(id),
     constraint operations_club_id_connection_id_fkey FOREIGN KEY (club_id, connection_id) REFERENCES connections(club_id, id) ON DELETE CASCADE,
     constraint operations_club_id_request_id_fkey FOREIGN KEY (club_id, request_id) REFERENCES operation_requests(club_id, id) ON DELETE CASCADE
@@ -1139,6 +1138,28 @@ CREATE OR REPLACE FUNCTION operation_grace()
  LANGUAGE sql
  IMMUTABLE PARALLEL SAFE
 RETURN '00:15:00'::interval;
+
+CREATE OR REPLACE FUNCTION operation_is_whole(p_row record)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ IMMUTABLE
+AS $function$
+    begin
+        return concat(
+                p_row.state,
+                num_nonnulls(
+                    p_row.claim_nonce, p_row.claim_account_id, p_row.claim_worker_id, p_row.claim_journal_id,
+                    p_row.claim_fencing_token, p_row.claim_generation, p_row.claim_expires_at),
+                num_nonnulls(p_row.submitted_at), num_nonnulls(p_row.completed_at), num_nonnulls(p_row.code)
+            ) in (
+                'pending0000', 'pending0001', 'claimed7000', 'submitted7100', 'succeeded7110', 'rejected7111',
+                'rejected0011', 'indeterminate7111', 'cancelled0011', 'missed0011')
+            and p_row.ready_at >= p_row.due_at
+            and p_row.lane between 1 and 3
+            and (p_row.schedule_kind is null or p_row.schedule_kind in ('immediate', 'fixed'))
+            and (p_row.result is null or octet_length(p_row.result::text) <= 8192);
+    end
+    $function$;
 
 CREATE OR REPLACE FUNCTION own_member_evidence(p_club uuid, p_connection uuid, p_epoch timestamp with time zone)
  RETURNS TABLE(account_id uuid, observed_at timestamp with time zone, body jsonb)

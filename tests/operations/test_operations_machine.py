@@ -152,7 +152,7 @@ def _function(file: str, name: str) -> str:
 async def test_database_refuses_a_row_of_no_shape(database: Database, state: State) -> None:
     """Each state's own shape with one fact too many or too few is refused by the CHECK alone."""
     expression = await database.pool.fetchval(
-        "select pg_get_expr(conbin, conrelid) from pg_constraint where conname = 'operations_shape_check'"
+        "select pg_get_expr(conbin, conrelid) from pg_constraint where conname = 'operations_whole_check'"
     )
     for claim in (0, 3, 7):
         for submission in (0, 1):
@@ -160,9 +160,32 @@ async def test_database_refuses_a_row_of_no_shape(database: Database, state: Sta
                 for code in (0, 1):
                     shape = f"{state}{claim}{submission}{end}{code}"
                     is_allowed = await database.pool.fetchval(
-                        f"select {expression} from (select {_facts(state, claim, submission, end, code)}) as o"
+                        f"select {expression} from ({_row(_facts(state, claim, submission, end, code))}) as operations"
                     )
                     assert is_allowed == (shape in SHAPES), shape
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("now() as ready_at", "now() - interval '1 second' as ready_at"),
+        ("3 as lane", "4 as lane"),
+        ("'fixed'::text", "'weekly'::text"),
+        ("null::jsonb as result", "jsonb_build_object('note', repeat('x', 9000)) as result"),
+    ],
+)
+async def test_database_refuses_a_row_out_of_bounds(database: Database, right: str, wrong: str) -> None:
+    row = _row(_facts(State.PENDING, 0, 0, 0, 0))
+    asked = "select operation_is_whole(operations) from ({}) as operations"
+    assert await database.pool.fetchval(asked.format(row)) is True
+    assert await database.pool.fetchval(asked.format(row.replace(right, wrong))) is False
+
+
+def _row(facts: str) -> str:
+    return f"""
+        select {facts}, now() as due_at, now() as ready_at, 3 as lane, 'fixed'::text as schedule_kind,
+               null::jsonb as result
+    """
 
 
 def _facts(state: State, claim: int, submission: int, end: int, code: int) -> str:

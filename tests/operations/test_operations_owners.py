@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -349,8 +348,8 @@ async def locked(world: World, operation_id: UUID) -> AsyncIterator[None]:
 @asynccontextmanager
 async def short_lock_timeout(world: World) -> AsyncIterator[None]:
     """Sessions of the pool give up waiting sooner; the five seconds of every day would only slow this down."""
-    connections = [await world.db.pool.acquire() for _ in range(3)]
-    for connection in connections:
-        await connection.execute("set lock_timeout = '50ms'")
-    await asyncio.gather(*(world.db.pool.release(connection) for connection in connections))
+    async with AsyncExitStack() as stack:
+        for _ in range(3):
+            connection = await stack.enter_async_context(world.db.pool.acquire())
+            await connection.execute("set lock_timeout = '50ms'")
     yield
