@@ -47,7 +47,7 @@ class ScriptedServer:
         self._token = 0
         self._tasks: set[asyncio.Task[None]] = set()
 
-    # ------------------------------------------------------------------------------------------ for the test
+    # --- for the test
 
     async def add(
         self,
@@ -86,7 +86,7 @@ class ScriptedServer:
     def names(self, *without: str) -> list[str]:
         return [name for name, _sent in self.calls if name not in without]
 
-    # -------------------------------------------------------------------------------------------- the answers
+    # --- the answers
 
     async def answer(self, name: str, sent: Any) -> m.Message:
         async with self._changed:
@@ -147,7 +147,7 @@ class ScriptedServer:
     async def defer(self, _sent: m.Defer) -> m.Message:
         return m.Recorded(is_recorded=True, state="pending")
 
-    # ------------------------------------------------------------------------------------------------- HTTP
+    # --- HTTP
 
     async def __aenter__(self) -> Self:
         self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)

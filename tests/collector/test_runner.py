@@ -229,7 +229,7 @@ async def test_without_credentials_the_start_says_what_is_missing(bench: Bench, 
         await serve(config, nobody_to_ask, asyncio.Event())
 
 
-# --------------------------------------------------------------------------------------------- the client
+# --- the client
 
 
 @pytest.mark.parametrize(

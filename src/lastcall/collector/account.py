@@ -60,6 +60,8 @@ class Account:
     fault: ProviderFault | None = None
     """Why the account may ask VRChat nothing more: signed out, or told to pause until ``paused_until``."""
     paused_until: float = 0.0
+    must_say_hello: bool = True
+    """The server may hold claims of this process that nobody works on: passes end soon, then hello is said."""
     _identity_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     _identity_asked_at: float | None = None
 
@@ -75,7 +77,7 @@ class Account:
         message = sent(worker_id=self.worker_id, vrchat_user_id=self.vrchat_user_id, **fields)
         return await self.server.call(message, answered, extensions=extensions)
 
-    # ------------------------------------------------------------------------------------------------ stoppin
+    # --- stopping
 
     def may_ask(self) -> bool:
         """Whether the account may send VRChat anything now."""
@@ -95,9 +97,7 @@ class Account:
         raise self.fault
 
     def heed(self, fault: ProviderFault) -> None:
-        """Stop the whole account where the fault is the account's (RCV-10): a pause, or a session that is
-        over.
-        """
+        """Stop the whole account where the fault is the account's (RCV-10): a pause, or a session that is over."""
         if isinstance(fault, RateLimit):
             until = self.clock.boot() + (fault.retry_after or 0.0)
             self.paused_until = max(self.paused_until, until)
@@ -110,7 +110,7 @@ class Account:
         """Wait for so long, or until the process is stopping."""
         await first_of(self.stop.wait(), self.clock.sleep(timedelta(seconds=seconds)))
 
-    # ------------------------------------------------------------------------------------- requests to VRChat
+    # --- requests to VRChat
 
     async def reserve(self, amount: int, lease: LeaseRef | None, until: float) -> float:
         """Reserve requests on the server, waiting for them until ``until`` at most; how long they may be
@@ -176,9 +176,7 @@ class Account:
 
 @dataclass
 class HeldLease:
-    """A lease as this process holds it; ``until`` is on the boot clock, counted from before it was asked
-    for.
-    """
+    """A lease as this process holds it; ``until`` is on the boot clock, counted from before it was asked for."""
 
     ref: LeaseRef
     group_id: str

@@ -101,9 +101,7 @@ class Journal:
 
     @classmethod
     def open(cls, folder: Path, clock: Clock) -> Journal:
-        """Read the journal in ``folder``, or start one. Raises ``Invalid`` when it is damaged in the
-        middle.
-        """
+        """Read the journal in ``folder``, or start one. Raises ``Invalid`` when it is damaged in the middle."""
         path = folder / "journal"
         content = path.read_bytes() if path.exists() else b""
         records, good = _read(path, content)
@@ -118,7 +116,7 @@ class Journal:
         journal._start_afresh()
         return journal
 
-    # ---------------------------------------------------------------------------------------------- appending
+    # --- appending
 
     async def intend(self, account_id: str, claim: ClaimRef, kind: str) -> None:
         """Record the intent durably; only then may the write go out. Raises ``Unavailable`` and records
@@ -157,9 +155,7 @@ class Journal:
             self._size += len(line)
 
     def _take_back(self, error: OSError) -> None:
-        """Cut off what a failed append left. After a failed fsync nothing is certain any more: no more
-        appends.
-        """
+        """Cut off what a failed append left. After a failed fsync nothing is certain any more: no more appends."""
         try:
             os.ftruncate(self._descriptor, self._size)
         except OSError:
@@ -180,7 +176,7 @@ class Journal:
             advice="Check the disk, then restart the collector.",
         )
 
-    # ----------------------------------------------------------------------------------------------- compacti
+    # --- compacting
 
     def _start_afresh(self) -> None:
         """Write the file anew with what has to be kept, in one step, and append to that."""
@@ -213,7 +209,7 @@ class Journal:
                 kept.append((nonce, entry))
         self._submissions = dict(reversed(kept))
 
-    # ------------------------------------------------------------------------------------------------- readin
+    # --- reading
 
     def unreported(self, account_id: str) -> list[Submission]:
         """What still has to be reported for this account, oldest first."""

@@ -1,6 +1,4 @@
-"""The collector's entry: open the state folder, see that each account is signed in, run until told to
-stop.
-"""
+"""The collector's entry: open the state folder, see that each account is signed in, run until told to stop."""
 
 from __future__ import annotations
 

@@ -50,9 +50,7 @@ DELAY_MOST_MS = 1e300
 
 @dataclass(frozen=True)
 class Planned:
-    """A write that passed its preflight. ``reserved_until``: boot time until which its request is
-    reserved.
-    """
+    """A write that passed its preflight. ``reserved_until``: boot time until which its request is reserved."""
 
     kind: WriteKind
     write: Write
@@ -121,7 +119,7 @@ class Operation:
             return None
         return await self._submit(planned)
 
-    # ----------------------------------------------------------------------------------------------- prefligh
+    # --- preflight
 
     async def _preflight(self) -> Planned:
         kind = write_kind(self._claimed.kind)
@@ -148,9 +146,7 @@ class Operation:
         return await self._account.doubt(fault) if isinstance(fault, Authentication) else fault
 
     async def _fail(self, fault: ProviderFault) -> ProviderFault | None:
-        """Record what the fault means for this operation; pass it on when it is more than this
-        operation's.
-        """
+        """Record what the fault means for this operation; pass it on when it is more than this operation's."""
         self._account.heed(fault)
         if fault.is_transient:
             await self._defer(fault.code, fault.retry_after)
@@ -169,7 +165,7 @@ class Operation:
         answer = await self._account.call(Defer, Recorded, claim=self._claim, code=code, delay_ms=delay_ms)
         self._log.info("deferred", code=code, seconds=delay, state=answer.state)
 
-    # ------------------------------------------------------------------------------------ authorization, writ
+    # --- authorization, write
 
     async def _submit(self, planned: Planned) -> ProviderFault | None:
         """Ask for the authorization and use it. The two minutes run from before it was asked for."""
@@ -272,7 +268,7 @@ class Operation:
         at = self._account.clock.wall()
         await self._reporter.submit(Report(self._claim, outcome, code, result, at, is_journalled))
 
-    # --------------------------------------------------------------------------------------------------- part
+    # --- parts
 
     def _freshness_ends(self, planned: Planned) -> float:
         return planned.evidence.asked_at + WORKER_EVIDENCE_AGE.total_seconds()

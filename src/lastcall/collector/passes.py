@@ -52,7 +52,7 @@ async def run_pass(account: Account, reporter: Reporter, due: DueConnection) -> 
 
 async def _drain(account: Account, reporter: Reporter, lease: HeldLease) -> ProviderFault | None:
     until = account.clock.boot() + PASS_LIFE.total_seconds()
-    while account.may_ask() and not account.stop.is_set() and not lease.is_lost:
+    while _goes_on(account, lease):
         asked_at = account.clock.boot()
         if asked_at >= min(until, lease.until):
             break
@@ -63,6 +63,10 @@ async def _drain(account: Account, reporter: Reporter, lease: HeldLease) -> Prov
         if fault is not None:
             return fault
     return None
+
+
+def _goes_on(account: Account, lease: HeldLease) -> bool:
+    return not (account.stop.is_set() or account.must_say_hello or lease.is_lost) and account.may_ask()
 
 
 async def tell_failure(account: Account, fault: ProviderFault, lease: LeaseRef | None) -> None:
@@ -101,9 +105,7 @@ async def _leased(account: Account, due: DueConnection) -> AsyncIterator[HeldLea
 
 
 async def _renew(account: Account, lease: HeldLease) -> None:
-    """Renew at half of what is left; a lease that is refused is lost, and only its time ends an unreachable
-    one.
-    """
+    """Renew at half of what is left; a lease that is refused is lost, and only its time ends an unreachable one."""
     while not lease.is_lost:
         left = lease.until - account.clock.boot()
         await account.clock.sleep(timedelta(seconds=max(left / 2, 1.0)))

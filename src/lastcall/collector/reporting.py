@@ -18,7 +18,7 @@ import structlog
 from lastcall.collector.account import Account
 from lastcall.collector.journal import Submission
 from lastcall.collector.server import Refused, Unreachable
-from lastcall.collector.waiting import backoff, first_of
+from lastcall.collector.waiting import SERVER_BACKOFF, backoff, first_of
 from lastcall.errors import Unavailable
 from lastcall.protocol.messages import ClaimRef, Complete, Recorded
 from lastcall.protocol.outcomes import Code, Outcome
@@ -27,9 +27,7 @@ from lastcall.protocol.steps import Step
 _log = structlog.get_logger("lastcall.collector")
 
 NOT_FINAL = frozenset({401, 423, 429})
-"""Refusals of the caller, not of the report: it stays in the journal, and a newer key may make it
-(WRK-08).
-"""
+"""Refusals of the caller, not of the report: it stays in the journal, and a newer key may make it (WRK-08)."""
 
 
 @dataclass(frozen=True)
@@ -64,9 +62,7 @@ class Reporter:
         return True
 
     async def take_up(self) -> None:
-        """Queue what the journal holds unreported from before this start. An intent alone is an unknown
-        outcome.
-        """
+        """Queue what the journal holds unreported from before this start. An intent alone is an unknown outcome."""
         journal = self._account.journal
         for entry in journal.unreported(self._account.account_id):
             claim = entry.intent.claim
@@ -88,7 +84,7 @@ class Reporter:
                 failures = 0
             else:
                 failures += 1
-                await self._account.pause(backoff(failures))
+                await self._account.pause(backoff(failures, *SERVER_BACKOFF))
 
     async def try_all(self) -> bool:
         """Try everything that waits once, oldest first; whether all of it got through."""

@@ -11,7 +11,7 @@ from lastcall.collector.account import Account, Stopping
 from lastcall.collector.passes import run_pass, tell_failure
 from lastcall.collector.reporting import Reporter
 from lastcall.collector.server import Refused, Unreachable
-from lastcall.collector.waiting import backoff, first_of, jittered
+from lastcall.collector.waiting import SERVER_BACKOFF, backoff, first_of, jittered
 from lastcall.errors import LastcallError
 from lastcall.protocol.messages import DueConnection, Hello, HelloAnswer, Wait, WaitAnswer
 from lastcall.vrchat.errors import AuthRequired, ProviderFault, RateLimit
@@ -23,9 +23,6 @@ MOST_PASSES = 10
 
 UNKNOWN_KEY = 401
 """The status with which the server refuses a worker key."""
-
-SERVER_BACKOFF_MOST = 60.0
-"""Seconds of the longest wait before a server that did not answer is asked again."""
 
 BREATH = 1.0
 """Seconds before the server is asked again when all that it names is in hand already."""
@@ -40,7 +37,6 @@ class AccountRunner:
         self._passes: dict[str, asyncio.Task[None]] = {}
         self._failures: dict[str, int] = {}
         self._not_before: dict[str, float] = {}
-        self._must_say_hello = True
         self._is_known = False
         self._wake = asyncio.Event()
         self._log = _log.bind(account=account.account_id)
@@ -64,10 +60,10 @@ class AccountRunner:
                     if isinstance(error, Refused) and error.status == UNKNOWN_KEY and not self._is_known:
                         raise
                     # The server behind an interruption may have other rows (restored): say hello to it anew.
-                    self._must_say_hello = True
+                    account.must_say_hello = True
                     failures += 1
                     self._log.warning("server", code=error.code, reason=error.sentence, advice=error.advice)
-                    await account.pause(backoff(failures, most=SERVER_BACKOFF_MOST))
+                    await account.pause(backoff(failures, *SERVER_BACKOFF))
             return account.fault if isinstance(account.fault, AuthRequired) else None
         finally:
             await self._passes_over()
@@ -82,7 +78,7 @@ class AccountRunner:
         if isinstance(account.fault, RateLimit) and not account.may_ask():
             await account.pause(account.paused_until - account.clock.boot())
             return
-        if self._must_say_hello:
+        if account.must_say_hello:
             await self._passes_over()
             await self._say_hello()
         await self._start(await self._due())
@@ -99,7 +95,7 @@ class AccountRunner:
             submissions=journal.known(account.account_id),
         )
         account.windows.account.limit = answer.requests_per_minute
-        self._must_say_hello, self._is_known = False, True
+        account.must_say_hello, self._is_known = False, True
         self._log.info("hello", state=answer.account_state, claims_returned=answer.claims_returned)
         for operation_id in answer.not_attempted:
             self._log.warning("never sent", operation=operation_id)
@@ -119,9 +115,7 @@ class AccountRunner:
         return tuple(found)
 
     async def _start(self, due: tuple[DueConnection, ...]) -> None:
-        """Begin a pass for each due connection that has none; wait a little when there is nothing to
-        begin.
-        """
+        """Begin a pass for each due connection that has none; wait a little when there is nothing to begin."""
         now = self._account.clock.boot()
         has_begun = False
         for connection in due:
@@ -145,6 +139,8 @@ class AccountRunner:
             await self._tell(fault)
         except LastcallError as error:
             self._log.warning("pass ended", connection=key, code=error.code, reason=error.sentence)
+            # What the lost answer was about is taken back, or settled by the journal, at once by a hello.
+            self._account.must_say_hello |= isinstance(error, Unreachable)
         except Exception:  # noqa: BLE001 - a fault of ours with one connection must not end the others
             self._log.exception("pass failed", connection=key)
         finally:
@@ -152,7 +148,7 @@ class AccountRunner:
             self._failures[key] = self._failures.get(key, 0) + 1 if has_failed else 0
             wait = backoff(self._failures[key]) if has_failed else 0.0
             self._not_before[key] = self._account.clock.boot() + wait
-            if not self._account.may_ask():
+            if self._account.must_say_hello or not self._account.may_ask():
                 self._wake.set()
 
     async def _tell(self, fault: ProviderFault) -> None:

@@ -83,9 +83,7 @@ class StateFolder:
 
 
 def replace_durably(path: Path, content: bytes) -> None:
-    """Put ``content`` at ``path`` in one step that survives a power cut: afterwards it is the old or the
-    new.
-    """
+    """Put ``content`` at ``path`` in one step that survives a power cut: afterwards it is the old or the new."""
     fresh = path.with_name(path.name + ".new")
     descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     with os.fdopen(descriptor, "wb") as file:

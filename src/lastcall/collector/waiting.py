@@ -13,6 +13,10 @@ BACKOFF_FIRST = 5.0
 BACKOFF_MOST = 15 * 60.0
 """Seconds of the longest wait after failures (club-operations.facts.md, 5.5)."""
 
+SERVER_BACKOFF = (1.0, 60.0)
+"""Seconds of the first and the longest wait before a server that did not answer is asked again: a server that
+restarts is back within seconds, and the two minutes of what it authorized are running."""
+
 
 async def first_of(*waits: Coroutine[Any, Any, Any]) -> None:
     """Return when one of ``waits`` is over; the others are cancelled and have ended by then."""
@@ -32,6 +36,6 @@ def jittered(seconds: float) -> float:
     return seconds * random.uniform(0.8, 1.2)  # noqa: S311 - spreading load, not a secret
 
 
-def backoff(failures: int, most: float = BACKOFF_MOST) -> float:
-    """Seconds to wait after so many failures in a row (at least one), ``most`` of them before jitter."""
-    return jittered(min(BACKOFF_FIRST * 2.0 ** min(failures - 1, 8), most))
+def backoff(failures: int, first: float = BACKOFF_FIRST, most: float = BACKOFF_MOST) -> float:
+    """Seconds to wait after so many failures in a row (at least one): ``first``, doubled up to ``most``."""
+    return jittered(min(first * 2.0 ** min(failures - 1, 10), most))

@@ -18,9 +18,7 @@ from lastcall.protocol.constants import LOCAL_WINDOW
 
 
 class Window:
-    """Requests of one account or one connection. ``limit`` may change at any time; it is obeyed from then
-    on.
-    """
+    """Requests of one account or one connection. ``limit`` may change at any time; it is obeyed from then on."""
 
     def __init__(self, clock: Clock, limit: int) -> None:
         self.limit = limit

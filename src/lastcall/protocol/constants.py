@@ -1,6 +1,4 @@
-"""Times and limits that both sides of the worker protocol keep. Each lives here once, its unit in its
-type.
-"""
+"""Times and limits that both sides of the worker protocol keep. Each lives here once, its unit in its type."""
 
 from __future__ import annotations
 
@@ -43,9 +41,7 @@ CALL_TIMEOUT = timedelta(seconds=15)
 """The total time around one call to the server; a wait has ``WAIT_LIFE`` on top of it."""
 
 TRANSIENT_RETRIES = 2
-"""How often a definite transient preflight failure is tried again (WRK-18); the next one ends the
-operation.
-"""
+"""How often a definite transient preflight failure is tried again (WRK-18); the next one ends the operation."""
 
 RETRY_DELAY_LEAST = timedelta(seconds=1)
 RETRY_DELAY_USUAL = timedelta(seconds=60)

@@ -28,9 +28,7 @@ Nonce = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{16,64}\Z")]
 Instant = Annotated[datetime, Meta(tz=True)]
 Milliseconds = Annotated[int, Meta(ge=0, le=86_400_000)]
 Delay = Annotated[float, Meta(ge=0)]
-"""Milliseconds; finite and non-negative, however large (RCV-09). Whoever reads it checks that it is
-finite.
-"""
+"""Milliseconds; finite and non-negative, however large (RCV-09). Whoever reads it checks that it is finite."""
 Token = Annotated[int, Meta(ge=1, le=2**63 - 1)]
 Count = Annotated[int, Meta(ge=0, le=1_000_000)]
 CodeText = Annotated[str, Meta(pattern=r"^[a-z0-9_]{1,100}\Z")]
@@ -71,13 +69,11 @@ class ClaimRef(LeaseRef, frozen=True, kw_only=True):
     nonce: Nonce
 
 
-# --- hello: once at the start of a process, for each account ------------------------------------------------
+# --- hello: once at the start of a process, for each account
 
 
 class KnownSubmission(Message, frozen=True, kw_only=True):
-    """A submission whose intent is in the journal. ``is_answered``: its answer is there too and will be
-    reported.
-    """
+    """A submission whose intent is in the journal. ``is_answered``: its answer is there too and will be reported."""
 
     club_id: Id
     connection_id: Id
@@ -113,7 +109,7 @@ class HelloAnswer(Message, frozen=True, kw_only=True):
     frozen_connections: Annotated[tuple[Id, ...], Meta(max_length=5000)] = ()
 
 
-# --- wait: a long poll, answered when a connection of the account becomes due -------------------------------
+# --- wait: a long poll, answered when a connection of the account becomes due
 
 
 class Wait(Call, frozen=True, kw_only=True):
@@ -131,7 +127,7 @@ class WaitAnswer(Message, frozen=True, kw_only=True):
     due: Annotated[tuple[DueConnection, ...], Meta(max_length=50)] = ()
 
 
-# --- lease, renew, release ----------------------------------------------------------------------------------
+# --- lease, renew, release
 
 
 class Lease(Call, frozen=True, kw_only=True):
@@ -140,9 +136,7 @@ class Lease(Call, frozen=True, kw_only=True):
 
 
 class LeaseAnswer(Message, frozen=True, kw_only=True):
-    """``requests_per_minute`` is the lowest of connection, account and fleet; the account's own is beside
-    it.
-    """
+    """``requests_per_minute`` is the lowest of connection, account and fleet; the account's own is beside it."""
 
     epoch: Instant
     fencing_token: Token
@@ -172,13 +166,11 @@ class Done(Message, frozen=True, kw_only=True):
     """Nothing to say beyond that it is done."""
 
 
-# --- allowance ----------------------------------------------------------------------------------------------
+# --- allowance
 
 
 class Allowance(Call, frozen=True, kw_only=True):
-    """Reserve provider requests. Without a lease they are charged to the account alone (the identity
-    read).
-    """
+    """Reserve provider requests. Without a lease they are charged to the account alone (the identity read)."""
 
     amount: Annotated[int, Meta(ge=1, le=RESERVATION_MOST)]
     lease: LeaseRef | None = None
@@ -197,7 +189,7 @@ class AllowanceAnswer(Message, frozen=True, kw_only=True):
     retry_ms: Milliseconds = 0
 
 
-# --- claim, authorize, complete, reject, defer --------------------------------------------------------------
+# --- claim, authorize, complete, reject, defer
 
 
 class Claim(Call, frozen=True, kw_only=True):
@@ -206,9 +198,7 @@ class Claim(Call, frozen=True, kw_only=True):
 
 
 class ClaimedOperation(Message, frozen=True, kw_only=True):
-    """``execute_before_ms``: what is left of the grace; ``life_ms``: of the claim, both counted from the
-    answer.
-    """
+    """``execute_before_ms``: what is left of the grace; ``life_ms``: of the claim, both counted from the answer."""
 
     operation_id: Id
     nonce: Nonce
@@ -255,9 +245,7 @@ class Authorize(Call, frozen=True, kw_only=True):
 
 
 class AuthorizeAnswer(Message, frozen=True, kw_only=True):
-    """Refused: ``code`` says why and ``state`` where the row went. An answer that is lost settles nothing
-    (WRK-14).
-    """
+    """Refused: ``code`` says why and ``state`` where the row went. An answer that is lost settles nothing (WRK-14)."""
 
     is_authorized: bool
     code: CodeText | None = None
@@ -265,9 +253,7 @@ class AuthorizeAnswer(Message, frozen=True, kw_only=True):
 
 
 class Complete(Call, frozen=True, kw_only=True):
-    """The outcome of exactly that submission. ``answered_ago_ms``: how long ago the provider's answer was
-    read.
-    """
+    """The outcome of exactly that submission. ``answered_ago_ms``: how long ago the provider's answer was read."""
 
     claim: ClaimRef
     outcome: Outcome
@@ -304,20 +290,18 @@ class Recorded(Message, frozen=True, kw_only=True):
     is_kept_as_evidence: bool = False
 
 
-# --- failure ------------------------------------------------------------------------------------------------
+# --- failure
 
 
 class Failure(Call, frozen=True, kw_only=True):
-    """A fault of the account (no lease) or of one connection. ``retry_after_ms`` is the provider's own, in
-    full.
-    """
+    """A fault of the account (no lease) or of one connection. ``retry_after_ms`` is the provider's own, in full."""
 
     code: CodeText
     lease: LeaseRef | None = None
     retry_after_ms: Delay | None = None
 
 
-# --- refusals -----------------------------------------------------------------------------------------------
+# --- refusals
 
 
 class Problem(Struct, frozen=True, kw_only=True, rename="camel"):

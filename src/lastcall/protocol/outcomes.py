@@ -22,9 +22,7 @@ class Code(StrEnum):
     BUDGET_TOO_LOW = "operation_budget_too_low"
     """The lowest limit is below what the operation costs (BUD-02)."""
     NOT_ATTEMPTED = "submission_not_attempted"
-    """Authorized, then stopped before transport by budget, deadline or shutdown (WRK-13). Shown as *Not
-    sent*.
-    """
+    """Authorized, then stopped before transport by budget, deadline or shutdown (WRK-13). Shown as *Not sent*."""
     OUTCOME_UNKNOWN = "submission_outcome_unknown"
     """An intent is in the journal and no answer: the write may or may not have happened."""
     PROVIDER_PERMISSIONS = "provider_permissions"
