@@ -80,16 +80,22 @@ def observer(folder: Path) -> Callable[[Step, str], Awaitable[None]]:
 
 
 def stop_around_hot_steps(folder: Path) -> None:
-    """Make this process stop before each hot function is sent, and after its commit before its answer is used."""
-    fetchrow = asyncpg.Connection.fetchrow
+    """Make this process stop before each call of an SQL function, and after it before its answer is used.
 
+    A hot step is one such call and its own transaction: after it means committed and not yet answered.
+    """
+    for method in ("fetch", "fetchrow", "fetchval"):
+        setattr(asyncpg.Connection, method, _stopping(folder, getattr(asyncpg.Connection, method)))
+
+
+def _stopping(folder: Path, method: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
     async def stopping(self: Any, query: str, *arguments: Any, **options: Any) -> Any:
         found = _FUNCTION.search(query)
         if found is None:
-            return await fetchrow(self, query, *arguments, **options)
+            return await method(self, query, *arguments, **options)
         await stand(folder, f"{found[1]}.before")
-        row = await fetchrow(self, query, *arguments, **options)
+        answer = await method(self, query, *arguments, **options)
         await stand(folder, f"{found[1]}.after")
-        return row
+        return answer
 
-    asyncpg.Connection.fetchrow = stopping  # type: ignore[method-assign]
+    return stopping

@@ -1,0 +1,68 @@
+"""The real entry points on a test's clock and with its barriers.
+
+``python -m lastcall.testing.run (server|collector|simulator) CLOCK BARRIERS``, with the settings of the product in
+the environment. Only tests start it; the product's own commands reach neither clock nor barriers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+
+from lastcall.collector.main import config_from, run_collector
+from lastcall.errors import LastcallError
+from lastcall.settings import load
+from lastcall.testing.barriers import observer, stop_around_hot_steps
+from lastcall.testing.shared_clock import SharedClock
+from lastcall.vrchat.simulator import Simulator, run
+
+
+async def _server(clock: SharedClock, barriers: Path) -> int:
+    from lastcall.cli.server import serve
+
+    stop_around_hot_steps(barriers)
+    await serve(load(), clock=clock)
+    return 0
+
+
+async def _collector(clock: SharedClock, barriers: Path) -> int:
+    async def nobody(what: str) -> str:
+        raise AssertionError(f"there is nobody to ask for {what}")
+
+    return await run_collector(config_from(load()), nobody, clock=clock, observe=observer(barriers))
+
+
+async def _simulator(clock: SharedClock, barriers: Path) -> int:
+    settings = load()
+
+    def ready(simulator: Simulator) -> None:
+        (barriers / "simulator.url").write_text(simulator.url)
+
+    await run(
+        host=settings.simulator_host,
+        port=settings.simulator_port,
+        members=40,
+        requests_per_minute=0,
+        ledger_file=barriers / "ledger",
+        ready=ready,
+        clock=clock,
+    )
+    return 0
+
+
+ROLES = {"server": _server, "collector": _collector, "simulator": _simulator}
+
+
+def main() -> int:
+    """Run the role that the command line names; its exit status."""
+    role, clock, barriers = sys.argv[1:4]
+    try:
+        return asyncio.run(ROLES[role](SharedClock(Path(clock)), Path(barriers)))
+    except LastcallError as error:
+        sys.stderr.write(f"{error.sentence} {error.advice}\n")
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
