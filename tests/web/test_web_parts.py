@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
 from uuid import UUID
 
 import pytest
@@ -15,6 +17,7 @@ from lastcall.operations.codes import REASONS
 from lastcall.operations.kinds import KINDS
 from lastcall.operations.machine import State
 from lastcall.web import looks
+from lastcall.web.assets import STATIC, Assets
 from lastcall.web.forecast import forecast
 from lastcall.web.recipients import MOST, read_recipients
 from lastcall.web.scheduled import PROGRESS_WIDTH, read_cursor, tally_of
@@ -152,3 +155,10 @@ def test_every_state_kind_and_code_has_words_and_a_look() -> None:
         assert words is not None
         assert words.label
     assert looks.state_look(State.REJECTED, "submission_not_attempted").word == "Not sent"
+
+
+def test_a_checkout_that_never_built_the_page_scripts_still_has_every_page_file(tmp_path: Path) -> None:
+    shutil.copytree(STATIC, tmp_path / "static", ignore=shutil.ignore_patterns("built"))
+    assets = Assets(tmp_path / "static")
+    assert not assets.is_complete
+    assert assets.find(assets.address("style.css").rsplit("/", 1)[1]) is not None

@@ -1,0 +1,110 @@
+"""The nouns of the command line, in this process, over a migrated database."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from lastcall.cli import cli
+from lastcall.cli.collector import ask
+from lastcall.errors import Invalid
+
+Say = Callable[..., Result]
+GROUP = "grp_00000000-0000-4000-8000-000000000001"
+USER = "usr_00000000-0000-4000-8000-000000000001"
+
+
+@pytest.fixture
+def say(database_url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Say:
+    """``say("club", "add", …)``. Logs are set up by a process once, and this process is the tests'."""
+    monkeypatch.setattr("lastcall.cli.running.set_up_logs", lambda: None)
+    monkeypatch.chdir(tmp_path)
+    environment = {"DATABASE_URL": database_url, "LASTCALL_HOME": str(tmp_path)}
+
+    def run(*arguments: str) -> Result:
+        return CliRunner().invoke(cli, arguments, env=environment, catch_exceptions=False)
+
+    return run
+
+
+@pytest.fixture
+def club(say: Say) -> None:
+    assert say("person", "add", "ada@example.org").exit_code == 0
+    assert say("club", "add", "Night Shift", "--owner", "ada@example.org").exit_code == 0
+
+
+def test_an_account_shows_its_key_once_and_a_new_key_replaces_it(say: Say) -> None:
+    added = say("account", "add", "porter", USER)
+    assert "LASTCALL_ACCOUNT=" in added.output
+    first = added.output.split("LASTCALL_WORKER_KEY=")[1].split()[0]
+    assert first not in say("account", "list").output
+    replaced = say("account", "key", "porter")
+    assert first not in replaced.output
+    assert say("account", "key", "porter", "--revoke").exit_code == 0
+    assert say("account", "key", "nobody").exit_code == 1
+
+
+def test_an_account_is_stopped_let_go_on_and_limited(say: Say) -> None:
+    assert "There is no account yet" in say("account", "list").output
+    say("account", "add", "porter", USER)
+    assert say("account", "switch", "porter", "stop").exit_code == 0
+    assert "stopped" in say("account", "list").output
+    assert say("account", "switch", "porter", "go").exit_code == 0
+    assert "ready" in say("account", "list").output
+    assert "60 requests a minute" in say("account", "limit", "porter", "60").output
+    refused = say("account", "limit", "porter", "0")
+    assert (refused.exit_code, "out of range" in refused.output) == (1, True)
+    assert say("account", "ready", "porter").exit_code == 0
+
+
+def test_a_club_is_connected_to_its_group(say: Say, club: None) -> None:
+    assert "No club is connected yet" in say("connection", "list").output
+    say("account", "add", "porter", USER)
+    wrong = say("connection", "add", "night-shift", GROUP, "--account", "porter", "--feature", "dancing")
+    assert (wrong.exit_code, "no feature dancing" in wrong.output) == (1, True)
+    assert say("connection", "add", "no-club", GROUP, "--account", "porter").exit_code == 1
+    assert say("connection", "add", "night-shift", GROUP, "--account", "porter").exit_code == 0
+    assert "Night Shift" in say("connection", "list").output
+    restored = say("db", "restored", "--yes")
+    assert "1 connections start a new epoch" in restored.output
+
+
+def test_restored_asks_first(say: Say) -> None:
+    declined = say("db", "restored")
+    assert declined.exit_code == 1
+    assert "Was the database restored from a backup?" in declined.output
+
+
+def test_the_schema_is_written_without_data(say: Say, club: None, tmp_path: Path) -> None:
+    assert say("db", "dump", str(tmp_path / "schema.sql")).exit_code == 0
+    text = (tmp_path / "schema.sql").read_text()
+    assert "operation_requests" in text
+    assert "ada@example.org" not in text
+
+
+def test_a_database_of_ones_own_is_migrated_when_it_is_said(
+    say: Say, empty_database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    environment = {"DATABASE_URL": empty_database_url}
+    behind = CliRunner().invoke(cli, ["person", "add", "ada@example.org"], env=environment)
+    assert behind.exit_code == 1
+    assert "lastcall db migrate" in behind.output
+    assert CliRunner().invoke(cli, ["db", "migrate"], env=environment).exit_code == 0
+    assert CliRunner().invoke(cli, ["person", "add", "ada@example.org"], env=environment).exit_code == 0
+
+
+def test_a_collector_without_account_or_key_says_which_setting_is_missing(say: Say) -> None:
+    refused = say("collector")
+    assert refused.exit_code == 1
+    assert "LASTCALL_ACCOUNT" in refused.output
+
+
+async def test_a_collector_without_a_terminal_does_not_wait_for_an_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)
+    with pytest.raises(Invalid, match="There is no terminal to ask at"):
+        await ask("password")
