@@ -209,6 +209,21 @@ async def test_a_claim_arms_its_expiry_before_it_is_sent_and_says_the_exact_one_
     ]
 
 
+async def test_what_a_step_brings_back_corrects_the_time_that_the_next_one_is_armed_by(world: World) -> None:
+    await world.one()
+    await world.claim()
+    heard: list[Signal] = []
+    world.db.bus.subscribe(Signal, heard.append)
+    await world.clock.advance(-timedelta(hours=1))
+    for _ in range(2):
+        now = await world.clock.now()
+        heard.clear()
+        await world.steps.claim(world.worker, world.lease, world.journal_id)
+    deadline = heard[0].deadline
+    assert deadline is not None
+    assert abs(deadline - now - CLAIM_LIFE) < timedelta(seconds=30)
+
+
 async def _claim_by_lane_only(world: World) -> UUID:
     row = await world.db.pool.fetchrow(
         "select * from claim_operation($1, 1, $2, $3, $4, $5, $6, 1, false)",

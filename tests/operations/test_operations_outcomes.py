@@ -13,17 +13,20 @@ from uuid import UUID, uuid4
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from operations_world import World, assignment
+from operations_world import ROLE, World, assignment
 
 from lastcall.connections.worker import Worker
+from lastcall.db.database import Database
 from lastcall.deadlines.signals import Signal
-from lastcall.errors import Disabled, Invalid, LastcallError, NotSignedIn
+from lastcall.errors import Disabled, Invalid, LastcallError, NotSignedIn, Unavailable
 from lastcall.operations.machine import State, moves
 from lastcall.operations.schedules import late_at
 from lastcall.operations.services.cancel import cancel
-from lastcall.operations.services.worker import ClaimHeld
+from lastcall.operations.services.worker import ClaimHeld, WorkerSteps
 from lastcall.protocol.constants import GRACE
+from lastcall.protocol.messages import RoleSeen
 from lastcall.protocol.outcomes import Outcome
+from lastcall.testing.proxy import Cut, CuttingProxy
 
 MINUTE = timedelta(minutes=1)
 
@@ -361,11 +364,45 @@ async def test_a_deferral_says_when_the_row_is_ready_and_when_it_is_late(world: 
     heard: list[Signal] = []
     world.db.bus.subscribe(Signal, heard.append)
     await world.steps.defer(world.worker, held, "timeout", 5.0)
-    assert heard[0].owner == "operation_late_pending"
-    assert heard[1:] == [
+    assert heard == [
         Signal("operation_late_pending", late_at(now)),
         Signal(f"work:{world.account_id}", now + timedelta(seconds=5)),
     ]
+
+
+async def test_a_deferral_whose_commit_is_unclear_is_still_missed_in_time(world: World) -> None:
+    """Due ten minutes ago, it is late in five: that must be armed although the answer never came."""
+    await world.clock.freeze()
+    due_at = await world.clock.now() - 10 * MINUTE
+    operation_id, held = await world.claimed(due_at=due_at)
+    async with CuttingProxy(world.db.url) as proxy:
+        through = await Database.open(proxy.url)
+        unclear: list[object] = []
+        through.bus.subscribe_unclear(lambda messages, _xid: unclear.extend(messages))
+        proxy.arm(Cut.AFTER)
+        with pytest.raises(Unavailable):
+            await WorkerSteps(through).defer(world.worker, held, "timeout", 5.0)
+        await through.close()
+    assert await world.state(operation_id) == "pending"
+    assert Signal("operation_late_pending", late_at(due_at)) in unclear
+    assert f"work:{world.account_id}" in {message.owner for message in unclear if isinstance(message, Signal)}
+
+
+async def test_what_vrchat_said_never_costs_an_outcome(world: World) -> None:
+    operation_id, held = await world.submitted()
+    result = {f"message{n}": "\x00" + "\u3042" * 599 for n in range(10)}
+    settled = await world.steps.complete(world.worker, held, Outcome.REJECTED, "provider_error", result)
+    assert settled.is_recorded
+    stored = json.loads((await world.row(operation_id))["result"])
+    assert set(stored) == set(result)
+    assert all(text.startswith("\ufffd\u3042") for text in stored.values())
+
+
+async def test_a_role_name_with_a_zero_character_is_evidence_all_the_same(world: World) -> None:
+    _, held = await world.claimed()
+    roles = (RoleSeen(id=ROLE, name="Re\x00gular"),)
+    verdict = await world.steps.authorize(world.worker, held, "assign_role", world.evidence(roles=roles))
+    assert verdict.is_authorized
 
 
 # --- terminal is terminal ------------------------------------------------------------------------------------

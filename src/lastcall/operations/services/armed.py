@@ -7,7 +7,7 @@ many costs a read.
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from lastcall.clock import SYSTEM_CLOCK, Clock
 from lastcall.db.database import Database
@@ -16,7 +16,7 @@ from lastcall.deadlines.times import DatabaseTime, span, to_datetime, whole
 
 
 class Armer:
-    """Knows the database's time from one reading, and refreshes it with what hot steps bring back."""
+    """Knows the database's time from one reading, and learns it anew from what every step brings back."""
 
     def __init__(self, db: Database, clock: Clock = SYSTEM_CLOCK) -> None:
         self._db = db
@@ -27,8 +27,15 @@ class Armer:
         """Tell ``owner`` of a deadline ``life`` from now, by the database's clock."""
         if not self._time.known:
             before = self._clock.boot()
-            now = await self._db.pool.fetchval("select lastcall_now()")
-            self._time.observe(now, before, self._clock.boot())
+            self.observe(await self._db.pool.fetchval("select lastcall_now()"), before)
+        self._db.bus.deliver([Signal(owner, self.later(life))])
+
+    def observe(self, now: datetime, before: float) -> None:
+        """Take in a *now* of the database that was asked for at ``before`` (boot time) and is here."""
+        self._time.observe(now, before, self._clock.boot())
+
+    def later(self, life: timedelta) -> datetime:
+        """The database's time ``life`` from now; something was armed or observed before."""
         moment = self._time.at(whole(self._clock.boot()))
         assert moment is not None
-        self._db.bus.deliver([Signal(owner, to_datetime(moment + span(life)))])
+        return to_datetime(moment + span(life))

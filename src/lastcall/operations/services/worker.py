@@ -23,7 +23,7 @@ from lastcall.connections.signals import work
 from lastcall.connections.worker import LeaseHeld, Worker
 from lastcall.db.database import Database
 from lastcall.db.ids import new_id
-from lastcall.deadlines.signals import Signal
+from lastcall.deadlines.signals import IN_DOUBT, Signal
 from lastcall.errors import Conflict, Disabled, Invalid
 from lastcall.operations.codes import known
 from lastcall.operations.kinds import kind_named
@@ -31,7 +31,8 @@ from lastcall.operations.machine import State
 from lastcall.operations.schedules import late_at
 from lastcall.operations.services.armed import Armer
 from lastcall.operations.signals import CLAIM_EXPIRY, LATE_CLAIMED, LATE_PENDING, SUBMISSION_RECOVERY, changed
-from lastcall.protocol.constants import CLAIM_LIFE, GRACE, SUBMISSION_LIFE
+from lastcall.operations.tables import RESULT_BYTES_MOST
+from lastcall.protocol.constants import CLAIM_LIFE, SUBMISSION_LIFE
 from lastcall.protocol.messages import OwnMemberEvidence
 from lastcall.protocol.outcomes import Outcome
 
@@ -41,6 +42,9 @@ ANY_LANE_EVERY = 3
 RESULT_FIELDS_MOST = 10
 RESULT_TEXT_MOST = 600
 """Characters (facts 2.2); a result is bounded (WRK-04)."""
+
+RESULT_BYTES_SPARE = 200
+"""Bytes for the spaces that the database puts between the parts of a result."""
 
 _CODE = re.compile(r"[a-z0-9_]{1,100}")
 _CLAIM = "select * from claim_operation($1, $2, $3, $4, $5, $6, $7, $8, $9)"
@@ -109,6 +113,7 @@ class WorkerSteps:
 
     def __init__(self, db: Database, clock: Clock = SYSTEM_CLOCK) -> None:
         self._db = db
+        self._clock = clock
         self._armer = Armer(db, clock)
         self._claims: defaultdict[UUID, int] = defaultdict(int)
 
@@ -158,8 +163,7 @@ class WorkerSteps:
         """
         kind = kind_named(kind_name)
         await self._armer.arm(SUBMISSION_RECOVERY, SUBMISSION_LIFE)
-        row = await self._call(
-            _AUTHORIZE,
+        arguments = (
             *_sender(worker),
             *_claim(claim),
             kind.name,
@@ -170,6 +174,13 @@ class WorkerSteps:
             _body(evidence),
             timedelta(milliseconds=evidence.age_ms),
         )
+        try:
+            row = await self._call(_AUTHORIZE, *arguments)
+        except BaseException:
+            # It may also have put the row back, and nobody will hear when that is late or ready.
+            settled_by = self._armer.later(IN_DOUBT)
+            self._db.bus.deliver([Signal(LATE_PENDING, settled_by), work(worker.account_id, settled_by)])
+            raise
         outcome: str = row["outcome"]
         _raise_if_shut(outcome)
         if outcome != "authorized":
@@ -232,20 +243,26 @@ class WorkerSteps:
         Raises ``Invalid`` for a negative or not finite delay (RCV-09); however large a finite one is, it is
         never shortened: beyond the grace the operation is missed at once.
         """
-        # A row that waits again is late at most the grace from now: it was due when it was claimed.
-        await self._armer.arm(LATE_PENDING, GRACE)
-        row = await self._call(_DEFER, *_sender(worker), *_claim(claim), _checked(code), delay)
-        if row["outcome"] == "invalid_delay":
-            raise Invalid("delay_invalid", "A delay is a finite number and not below zero.", field="delayMs")
-        settled = self._settled(claim, row)
-        if settled.state is State.PENDING:
-            self._say_waiting(worker, row)
-        return settled
+        # Not one call in autocommit: how soon the row is late is known only when it is written, so what that says
+        # must outlive an unclear COMMIT.
+        async with self._db.transaction() as tx:
+            row = await tx.raw.fetchrow(_DEFER, *_sender(worker), *_claim(claim), _checked(code), delay)
+            assert row is not None
+            if row["outcome"] == "invalid_delay":
+                raise Invalid(
+                    "delay_invalid", "A delay is a finite number and not below zero.", field="delayMs"
+                )
+            if row["state"] == "pending":
+                for signal in _waiting(worker, row):
+                    tx.publish(signal)
+        return self._settled(claim, row)
 
     async def _call(self, statement: str, *arguments: object) -> asyncpg.Record:
+        before = self._clock.boot()
         row = await self._db.pool.fetchrow(statement, *arguments)
         if row is None:
             raise AssertionError("A step's routine answers exactly one row.")
+        self._armer.observe(row["judged_at"], before)
         return row
 
     def _settled(self, claim: ClaimHeld, row: asyncpg.Record) -> Settled:
@@ -261,12 +278,7 @@ class WorkerSteps:
             return
         self._db.bus.deliver([changed(claim.club_id)])
         if row["state"] == "pending":
-            self._say_waiting(worker, row)
-
-    def _say_waiting(self, worker: Worker, row: asyncpg.Record) -> None:
-        self._db.bus.deliver(
-            [Signal(LATE_PENDING, late_at(row["due_at"])), work(worker.account_id, row["ready_at"])]
-        )
+            self._db.bus.deliver(_waiting(worker, row))
 
 
 def _sender(worker: Worker) -> tuple[object, ...]:
@@ -279,6 +291,11 @@ def _lease(held: LeaseHeld) -> tuple[object, ...]:
 
 def _claim(claim: ClaimHeld) -> tuple[object, ...]:
     return *_lease(claim), claim.operation_id, claim.nonce
+
+
+def _waiting(worker: Worker, row: asyncpg.Record) -> list[Signal]:
+    """What to say of a row that waits again: when it is late, and when it is ready."""
+    return [Signal(LATE_PENDING, late_at(row["due_at"])), work(worker.account_id, row["ready_at"])]
 
 
 def _state(row: asyncpg.Record) -> State | None:
@@ -318,11 +335,21 @@ def _bounded(result: Mapping[str, str]) -> str | None:
             f"A result has at most {RESULT_FIELDS_MOST} fields of {RESULT_TEXT_MOST} characters.",
             field="result",
         )
-    return msgspec.json.encode(dict(result)).decode()
+    texts, most = dict(result), RESULT_TEXT_MOST
+    while len(stored := _stored(texts)) > RESULT_BYTES_MOST - RESULT_BYTES_SPARE:
+        # Rather part of what VRChat said than no outcome.
+        most //= 2
+        texts = {name: text[:most] for name, text in result.items()}
+    return stored.decode()
 
 
 def _body(evidence: OwnMemberEvidence) -> str:
     """Evidence as it is stored: the wire's own form without its age."""
     body = msgspec.to_builtins(evidence)
     del body["ageMs"]
-    return msgspec.json.encode(body).decode()
+    return _stored(body).decode()
+
+
+def _stored(value: Mapping[str, Any]) -> bytes:
+    """As JSON that the database takes: it has no zero character, which VRChat's texts may hold."""
+    return msgspec.json.encode(value).replace(b"\\u0000", b"\\ufffd")
