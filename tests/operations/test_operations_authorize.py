@@ -136,6 +136,16 @@ async def test_the_newest_read_decides_not_the_one_that_was_sent(world: World) -
     ).code == "provider_permissions"
 
 
+async def test_after_the_database_clock_was_set_back_a_fresh_read_replaces_the_one_from_the_future(
+    world: World,
+) -> None:
+    await world.clock.freeze()
+    await world.submitted()
+    await world.clock.advance(-timedelta(seconds=30))
+    _, held = await world.claimed(assignment(2))
+    assert (await world.steps.authorize(world.worker, held, "assign_role", world.evidence())).is_authorized
+
+
 async def test_evidence_of_an_earlier_epoch_is_none(world: World) -> None:
     await world.submitted(assignment(1))
     where = (world.club_id, world.connection_id, world.epoch, world.account_id)

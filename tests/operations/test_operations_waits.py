@@ -14,7 +14,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from operations_world import World, assignment
+from operations_world import BOT, World, assignment
 
 from lastcall.db.connect import Connection
 from lastcall.errors import Conflict, LastcallError
@@ -209,6 +209,33 @@ async def test_evidence_grows_older_while_authorize_waits(world: World) -> None:
             )
             await world.clock.advance(timedelta(seconds=11))
         assert (await task).code == code
+
+
+async def test_a_claim_that_expires_while_authorize_waits_to_store_its_evidence_is_refused(
+    world: World,
+) -> None:
+    """Another authorization of the connection is storing the first evidence of this epoch."""
+    await world.clock.freeze()
+    await world.renew(timedelta(hours=1))
+    operation_id, held = await world.claimed()
+    async with another(world) as other:
+        await other.execute(
+            """
+            insert into evidence
+                   (club_id, connection_id, kind, subject, epoch, body, observed_at, account_id, worker_id)
+            values ($1, $2, 'own_member', $3, $4, '{}', lastcall_now(), $5, $6)
+            """,
+            world.club_id,
+            world.connection_id,
+            BOT,
+            world.epoch,
+            world.account_id,
+            world.worker_id,
+        )
+        task = await waiting(world, authorize(world, held), other)
+        await world.clock.advance(timedelta(seconds=240))
+    assert (await task).code == "claim_unavailable"
+    assert await world.state(operation_id) == "claimed"
 
 
 async def test_two_authorizations_of_one_claim_submit_once(world: World) -> None:

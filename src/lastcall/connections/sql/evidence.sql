@@ -5,6 +5,7 @@
 -- failures: the connection works. ``p_observed_at`` is the moment the call arrived
 -- less the age it states, taken before any lock is waited for. One read serves several operations and comes with each
 -- of them, its moment a little off each time: the same body within a second is that read, and is not written again.
+-- A read from the future, as one is after the database's clock was set back, gives way to any other.
 create or replace function store_own_member_evidence(
     p_club uuid, p_connection uuid, p_epoch timestamptz, p_account uuid, p_worker uuid,
     p_body jsonb, p_observed_at timestamptz
@@ -17,7 +18,8 @@ begin
           from evidence e
          where e.club_id = p_club and e.connection_id = p_connection and e.kind = 'own_member'
            and e.subject = p_body ->> 'userId' and e.epoch = p_epoch and e.account_id = p_account
-           and e.observed_at > p_observed_at - interval '1 second' and e.body = p_body
+           and e.observed_at between p_observed_at - interval '1 second' and (select lastcall_now())
+           and e.body = p_body
     ) then
         return false;
     end if;
@@ -27,7 +29,7 @@ begin
         on conflict (club_id, connection_id, kind, subject) do update
        set epoch = excluded.epoch, body = excluded.body, observed_at = excluded.observed_at,
            account_id = excluded.account_id, worker_id = excluded.worker_id
-     where e.observed_at < excluded.observed_at or e.epoch <> excluded.epoch;
+     where e.observed_at < excluded.observed_at or e.epoch <> excluded.epoch or e.observed_at > lastcall_now();
     if not found then
         return false;
     end if;

@@ -41,8 +41,14 @@ begin
     if outcome is null then
         perform store_own_member_evidence(
             p_club, p_connection, p_epoch, p_account, p_worker, p_evidence, v_arrived - p_evidence_age);
-        outcome := authority_refusal(
-            v_row, p_account, p_permission, p_feature, p_grants, p_is_protective, v_now);
+        -- That may have waited for another authorization of the connection. Of what was judged only time went on,
+        -- and the lease outlives the claim.
+        v_now := lastcall_now();
+        judged_at := v_now;
+        outcome := case
+            when v_row.claim_expires_at <= v_now then 'claim_unavailable'
+            else authority_refusal(v_row, p_account, p_permission, p_feature, p_grants, p_is_protective, v_now)
+        end;
     end if;
     if outcome in ('stale_key', 'claim_unavailable', 'stale_lease', 'collector_disabled') then
         return next;
