@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import asyncpg
 import pytest
-from sqlalchemy import insert, select
+from sqlalchemy import insert, select, text
+from sqlalchemy.exc import DBAPIError
 
 from lastcall.db.database import Database, xid_status
 from lastcall.db.ids import new_id
@@ -184,3 +185,12 @@ async def test_the_statement_counter_counts_both_pools(database: Database) -> No
     assert database.statements - before == 3
     await database.pool.fetchval("select 1")
     assert database.statements - before == 4
+
+
+async def test_an_error_does_not_repeat_what_was_sent(database: Database) -> None:
+    with pytest.raises(DBAPIError) as error:
+        async with database.transaction() as tx:
+            await tx.execute(
+                text("select 1 / 0 where cast(:word as text) <> ''"), {"word": "nobody@example.org"}
+            )
+    assert "nobody@example.org" not in str(error.value)

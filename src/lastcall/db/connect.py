@@ -29,7 +29,7 @@ name)."""
 
 @dataclass(frozen=True)
 class TimeLimits:
-    """Server-side limits of every session (``engine.md``, rule 6). A zero limit is none."""
+    """Server-side limits of every session. A zero limit is none."""
 
     lock: timedelta = timedelta(seconds=5)
     statement: timedelta = timedelta(seconds=30)

@@ -60,6 +60,8 @@ class Database:
             async_creator=self.connect,
             # Transaction commands are ours (transaction.py), because the tag of COMMIT must be read.
             isolation_level="AUTOCOMMIT",
+            # An error's text ends in a log, where an address or a hash has no business.
+            hide_parameters=True,
             poolclass=AsyncAdaptedQueuePool,
             pool_size=pool_size,
             max_overflow=0,
