@@ -108,6 +108,7 @@ async def test_a_journal_cannot_freeze_the_connection_of_another_account(site):
     welcome = await hello(site, journal_of(site, knows=1), stranger)
     assert welcome.frozen_connections == ()
     assert await site.db.pool.fetchval("select frozen_at from connections") is None
+    assert await site.db.pool.fetchval("select generation from connection_gates") == 0
 
 
 async def test_listeners_run_with_the_gates_of_every_named_connection_held(site):

@@ -28,6 +28,11 @@ _LEASES_OF_WORKER = text("""
     select club_id, connection_id from leases
     where account_id = :account_id and worker_id = :worker_id and released_at is null
 """)
+_OWN = text("""
+    select club_id, id from connections
+    where account_id = :account_id and (club_id, id) in (
+        select * from unnest(cast(:clubs as uuid[]), cast(:connections as uuid[])))
+""")
 _JUDGE = text("""
     select key_is_current(:account_id, :generation, lastcall_now()) as key_is_current,
            account_obstacle(:account_id, lastcall_now()) as obstacle
@@ -83,8 +88,7 @@ async def say_hello(db: Database, worker: Worker, journal: Journal, release: str
     async with db.transaction() as tx:
         leases = (await tx.execute(_LEASES_OF_WORKER, about)).all()
         leased = {(row.club_id, row.connection_id) for row in leases}
-        named = {(reported.club_id, reported.connection_id) for reported in journal.submissions}
-        await raise_gates(tx, leased | named)
+        await raise_gates(tx, leased | await _own(tx, worker, journal.submissions))
         await _judge(tx, worker)
         await tx.execute(_NOTE, {**about, "journal_id": journal.id, "release": release})
         # Read again under the gates: only this worker's own leases may be ended.
@@ -100,6 +104,21 @@ async def say_hello(db: Database, worker: Worker, journal: Journal, release: str
         row = (await tx.execute(_LIMITS, {"account_id": worker.account_id})).one()
         tx.publish(work(worker.account_id))
     return Welcome(row.state, row.requests_per_minute, findings, frozen)
+
+
+async def _own(
+    tx: Transaction, worker: Worker, submissions: Sequence[ReportedSubmission]
+) -> set[tuple[UUID, UUID]]:
+    """The named connections that are this account's: no worker shuts the gates of another's."""
+    rows = await tx.execute(
+        _OWN,
+        {
+            "account_id": worker.account_id,
+            "clubs": [reported.club_id for reported in submissions],
+            "connections": [reported.connection_id for reported in submissions],
+        },
+    )
+    return {(row.club_id, row.id) for row in rows}
 
 
 async def _judge(tx: Transaction, worker: Worker) -> None:
