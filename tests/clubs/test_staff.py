@@ -121,6 +121,13 @@ async def test_the_owner_holds_everything_and_a_stranger_sees_no_club(
         assert [club.slug for club in await clubs_of(tx, house.owner.person_id)] == ["attic"]
 
 
+async def test_an_address_that_no_club_can_have_is_unknown(database: Database, house: House) -> None:
+    async with database.read() as tx:
+        for slug in ("attic\x00", "\x00", "att\nic", "x" * 5000):
+            with pytest.raises(NotFound):
+                await club_by_slug(tx, house.owner, slug)
+
+
 async def test_permissions_are_the_union_over_active_roles(database: Database, house: House) -> None:
     for role in ("moderator", "event_staff"):
         await assign_role(database, house.owner, house.club_id, house.roles[role], house.guest.person_id)

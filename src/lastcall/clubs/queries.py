@@ -15,7 +15,7 @@ from lastcall.db.tables import Directory
 from lastcall.db.transaction import Reader
 from lastcall.people.actor import Actor
 
-MY_CLUBS_LIMIT = 100  # club facts 3.2: discovery of one's own clubs stops there
+MY_CLUBS_LIMIT = 100  # discovery of one's own clubs stops there
 
 
 @dataclass(frozen=True)
@@ -71,6 +71,8 @@ async def club_by_slug(tx: Reader, actor: Actor, slug: str) -> tuple[ClubView, S
 
 async def club_at(tx: Reader, slug: str) -> ClubView:
     """The club at ``slug`` for the host's command line, which sees every club. Raises ``NotFound``."""
+    if not slug.isprintable():
+        raise club_unknown()  # the database refuses to look for some of that, a zero character for one
     row = (
         await tx.execute(
             select(*_VIEW)
