@@ -17,7 +17,7 @@ from lastcall.db.ids import new_id
 from lastcall.errors import NotFound
 from lastcall.people.actor import Actor
 
-INVITE_LIFE = timedelta(hours=72)  # retention facts 2; replays end well inside the ninety days (ACC-14)
+INVITE_LIFE = timedelta(hours=72)  # replays end well inside the ninety days (ACC-14)
 
 
 async def create_invite(db: Database, actor: Actor, club_id: UUID) -> UUID:

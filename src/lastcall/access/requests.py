@@ -29,7 +29,7 @@ from lastcall.people.actor import Actor
 
 TOPIC = "join_requests"  # of the hints for live pages
 INVITE = System("invite")
-AGENT_NAME_LENGTH = 120  # characters, retention facts 2
+AGENT_NAME_LENGTH = 120  # characters
 
 
 class RequestStatus(StrEnum):

@@ -1,8 +1,7 @@
 """The one table of what a person may be allowed to do in a club.
 
-The names and labels follow the club facts 3.1 (the sixteen, less the legacy profile permission), with five
-more that ``day-one.md`` decided. A permission says what the *club* allows a person; what the VRChat group
-allows the account is a grant and is asked elsewhere.
+A permission says what the *club* allows a person; what the VRChat group allows the account is a grant and is
+asked elsewhere.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from lastcall.db.base import Base, TenantTable, tenant_reference
 
 DATABASE_NOW = text("lastcall_now()")
 DEFAULT_RETENTION_DAYS = 90  # the retention contract's archive deadline
-MAX_RETENTION_DAYS = 3650  # retention facts 2: the widest span a queue may name
+MAX_RETENTION_DAYS = 3650  # the widest span a queue may name
 
 
 class Club(Base):

@@ -32,7 +32,7 @@ from lastcall.vrchat.errors import ProviderFault
 _log = structlog.get_logger("lastcall.collector")
 
 WORKABLE = frozenset({"active", "degraded"})
-"""The states of a connection in which operations run (club-operations.facts.md, 4.1)."""
+"""The states of a connection in which operations run."""
 
 
 async def run_pass(account: Account, reporter: Reporter, due: DueConnection) -> ProviderFault | None:

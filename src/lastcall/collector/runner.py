@@ -19,7 +19,7 @@ from lastcall.vrchat.errors import AuthRequired, ProviderFault, RateLimit
 _log = structlog.get_logger("lastcall.collector")
 
 MOST_PASSES = 10
-"""Connections of one account that are worked on at a time (club-operations.facts.md, 4.4)."""
+"""Connections of one account that are worked on at a time."""
 
 UNKNOWN_KEY = 401
 """The status with which the server refuses a worker key."""

@@ -8,10 +8,10 @@ from collections.abc import Coroutine
 from typing import Any
 
 BACKOFF_FIRST = 5.0
-"""Seconds of the first wait after a failure (club-operations.facts.md, 5.5)."""
+"""Seconds of the first wait after a failure."""
 
 BACKOFF_MOST = 15 * 60.0
-"""Seconds of the longest wait after failures (club-operations.facts.md, 5.5)."""
+"""Seconds of the longest wait after failures."""
 
 SERVER_BACKOFF = (1.0, 60.0)
 """Seconds of the first and the longest wait before a server that did not answer is asked again: a server that

@@ -26,9 +26,9 @@ COOLDOWN_MOST = timedelta(days=7)
 """Longer than any real Retry-After; a larger number is taken for this."""
 BACKOFF_FIRST = timedelta(seconds=5)
 BACKOFF_MOST = timedelta(minutes=15)
-"""A connection's backoff doubles with each failure in a row, with a jitter of 0.8 to 1.2 (facts 5.5)."""
+"""A connection's backoff doubles with each failure in a row, with a jitter of 0.8 to 1.2."""
 DEGRADED_AFTER = 3
-"""Failures in a row that make a connection degraded (facts 4.1)."""
+"""Failures in a row that make a connection degraded."""
 
 _KEY_IS_CURRENT = text("select key_is_current(:account_id, :generation, lastcall_now())")
 _LEASE_IS_CURRENT = text("""

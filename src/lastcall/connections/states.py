@@ -55,4 +55,4 @@ BASELINE_GRANTS: dict[Feature, str | None] = {
     Feature.POSTS: "group-announcement-manage",
     Feature.INSTANCES: "group-instance-open-create",
 }
-"""The VRChat grant without which nothing of a feature can work; single kinds may demand more (facts 4.7)."""
+"""The VRChat grant without which nothing of a feature can work; single kinds may demand more."""

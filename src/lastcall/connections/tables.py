@@ -28,7 +28,7 @@ from lastcall.db.ids import new_id
 FLEET_ALLOWANCE = 30
 ACCOUNT_ALLOWANCE = 30
 CONNECTION_ALLOWANCE = 4
-"""Provider requests a minute unless an operator sets another number (facts 5.4, BUD-08)."""
+"""Provider requests a minute unless an operator sets another number (BUD-08)."""
 ALLOWANCE_MOST = 6000
 """The highest number an operator may set; VRChat's patience ends far below it."""
 

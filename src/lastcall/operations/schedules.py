@@ -12,7 +12,7 @@ from lastcall.errors import Invalid
 from lastcall.protocol.constants import GRACE
 
 FURTHEST = timedelta(days=366)
-"""How far ahead a time may lie (facts 1.2)."""
+"""How far ahead a time may lie."""
 
 _SMALLEST_STEP = timedelta(microseconds=1)
 """The database's resolution."""
@@ -46,7 +46,7 @@ Schedule = Immediate | Fixed
 
 
 def due_time(schedule: Schedule, now: datetime) -> datetime:
-    """The due time by the database's ``now``. Raises ``Invalid`` outside of the window (facts 1.2)."""
+    """The due time by the database's ``now``. Raises ``Invalid`` outside of the window."""
     match schedule:
         case Immediate():
             return now

@@ -15,7 +15,7 @@ from lastcall.vrchat.errors import Membership, ProviderScope, SchemaDrift
 from lastcall.vrchat.transport import Read, Transport
 
 MOST_ROLES = 100
-"""Roles of a group that are read (club-operations.facts.md, 1.4)."""
+"""Roles of a group that are read."""
 
 PAGE = 100
 """People on one page of a list, the most that VRChat gives."""

@@ -29,7 +29,7 @@ from lastcall.vrchat import errors
 from lastcall.vrchat.cookies import Cookies
 
 BODY_CAP: Final = 2 * 1024 * 1024
-"""Bytes of an answer's body that are read at most (club-operations.facts.md, 1.4)."""
+"""Bytes of an answer's body that are read at most."""
 
 StepObserver = Callable[[Step], Awaitable[None]]
 """Told of ``first_byte_out`` (the head has been handed to the network) and ``reply_read`` (the whole answer

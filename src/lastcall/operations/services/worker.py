@@ -41,7 +41,7 @@ ANY_LANE_EVERY = 3
 
 RESULT_FIELDS_MOST = 10
 RESULT_TEXT_MOST = 600
-"""Characters (facts 2.2); a result is bounded (WRK-04)."""
+"""Characters; a result is bounded (WRK-04)."""
 
 RESULT_BYTES_SPARE = 200
 """Bytes for the spaces that the database puts between the parts of a result."""

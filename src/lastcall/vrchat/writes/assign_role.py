@@ -13,8 +13,7 @@ from lastcall.vrchat.writes.payload import Payload, RoleId, UserId
 
 _KIND = "assign_role"
 _COST = 2
-"""Requests: the group read and the write; the identity read is the account's (club-operations.facts.md,
-1.5)."""
+"""Requests: the group read and the write; the identity read is the account's."""
 _GRANTS = ("group-roles-assign", "group-members-manage")
 
 

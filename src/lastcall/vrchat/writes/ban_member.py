@@ -18,8 +18,7 @@ from lastcall.vrchat.writes.payload import Payload, UserId
 
 _KIND = "ban_member"
 _COST = 2
-"""Requests: the group read and the write; the identity read is the account's (club-operations.facts.md,
-1.5)."""
+"""Requests: the group read and the write; the identity read is the account's."""
 _GRANTS = ("group-bans-manage", "group-members-manage")
 
 _REFUSALS = (Refusal(400, re.compile(r"user( .*)? is already banned[.!]?"), AnswerCode.ALREADY_BANNED),)

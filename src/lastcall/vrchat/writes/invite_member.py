@@ -18,8 +18,7 @@ from lastcall.vrchat.writes.payload import Payload, UserId
 
 _KIND = "invite_member"
 _COST = 2
-"""Requests: the group read and the write; the identity read is the account's (club-operations.facts.md,
-1.5)."""
+"""Requests: the group read and the write; the identity read is the account's."""
 _GRANTS = ("group-invites-manage",)
 
 # The messages name the person, so only what stands after the name is compared.

@@ -11,7 +11,7 @@ from lastcall.vrchat.errors import InvalidInput
 _UUID = r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}"
 
 UserId = Annotated[str, msgspec.Meta(pattern=rf"^usr_{_UUID}\Z")]
-"""A person at VRChat. Legacy ids without ``usr_`` are refused (club-operations.facts.md, 1.2)."""
+"""A person at VRChat. Legacy ids without ``usr_`` are refused."""
 
 RoleId = Annotated[str, msgspec.Meta(pattern=rf"^grol_{_UUID}\Z")]
 
