@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+
 import pytest
 from collector_bench import Bench
 from scripted_server import Drop
@@ -12,8 +14,9 @@ from lastcall.collector.operation import Operation
 from lastcall.errors import Unavailable
 from lastcall.protocol import messages as m
 from lastcall.protocol.constants import SUBMISSION_LIFE, TRANSPORT_TIMEOUT, WORKER_EVIDENCE_AGE
-from lastcall.protocol.outcomes import Outcome
+from lastcall.protocol.outcomes import Code, Outcome
 from lastcall.protocol.steps import Step
+from lastcall.testing.waiting import eventually
 from lastcall.vrchat.errors import RateLimit
 from lastcall.vrchat.simulator import faults
 
@@ -108,6 +111,27 @@ async def test_a_full_disk_sends_nothing(bench: Bench, monkeypatch: pytest.Monke
     monkeypatch.setattr("lastcall.collector.journal.Journal.intend", full)
     bench.release(Step.AUTHORIZE_ANSWERED)
     await not_sent(bench)
+
+
+async def test_a_full_disk_costs_the_operation_in_hand_and_no_other(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_descriptor: int, _content: bytes) -> None:
+        raise OSError(errno.ENOSPC, "no space left on device")
+
+    bench.hold(Step.AUTHORIZE_ANSWERED)
+    first = await bench.server.add("assign_role", **bench.role())
+    others = [await bench.server.add("assign_role", **bench.role()) for _ in range(2)]
+    await bench.at(Step.AUTHORIZE_ANSWERED)
+    with monkeypatch.context() as disk:
+        disk.setattr("lastcall.collector.journal._write_all", full)
+        bench.release(Step.AUTHORIZE_ANSWERED)
+        await bench.server.until("release", 2)
+        assert {*bench.server.completed} == {first}
+        assert len(bench.server.of("claim")) == 1
+    await eventually(lambda: {*bench.server.completed} == {first, *others}, within=15)
+    assert bench.server.completed[first].code == Code.NOT_ATTEMPTED
+    assert bench.writes() == len(others)
 
 
 async def test_a_pause_that_another_operation_was_told_of_stops_this_one_too(

@@ -37,6 +37,10 @@ NEWEST_OF_EACH_CONNECTION = 20
 newest ones, so these give it away."""
 
 
+ROOM = 16 * 1024
+"""Bytes that must fit after a record was refused: an intent, its answer and its report, with some to spare."""
+
+
 class Opened(msgspec.Struct, frozen=True, tag_field="record", tag="opened"):
     """The first record: whose journal this is."""
 
@@ -98,6 +102,7 @@ class Journal:
         self._descriptor = -1
         self._size = 0
         self._is_broken = False
+        self._has_refused = False
 
     @classmethod
     def open(cls, folder: Path, clock: Clock) -> Journal:
@@ -141,6 +146,26 @@ class Journal:
         self._forget_what_is_old()
         await asyncio.to_thread(self._append, Reported(nonce))
 
+    async def takes_intents(self) -> bool:
+        """Whether an intent would be taken now. The disk is asked only after it refused a record: each claim
+        that came that far would end as not sent, one after the other."""
+        return not self._has_refused or await asyncio.to_thread(self._try_room)
+
+    def _try_room(self) -> bool:
+        with self._mutex:
+            if self._is_broken:
+                return False
+            try:
+                # No end of line: a crash before it is gone leaves a torn end, which proves nothing.
+                _write_all(self._descriptor, b" " * ROOM)
+                os.fsync(self._descriptor)
+                os.ftruncate(self._descriptor, self._size)
+            except OSError as error:
+                self._take_back(error)
+                return False
+            self._has_refused = False
+            return True
+
     def _append(self, record: Record) -> None:
         line = _line(record)
         with self._mutex:
@@ -150,6 +175,7 @@ class Journal:
                 _write_all(self._descriptor, line)
                 os.fsync(self._descriptor)
             except OSError as error:
+                self._has_refused = True
                 self._take_back(error)
                 raise self._refusal(error.errno or errno.EIO) from error
             self._size += len(line)
