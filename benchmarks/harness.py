@@ -20,10 +20,10 @@ from urllib.parse import parse_qs, unquote, urlsplit, urlunsplit
 
 from lastcall.db.connect import PATIENT, connect
 from lastcall.db.database import Database
+from lastcall.db.embedded import temporary_server
 from lastcall.db.embedded.binaries import find_binaries
 from lastcall.db.migrations import migrate
 from lastcall.schema import SCHEMA
-from lastcall.testing.database import temporary_server
 
 RUNS = 5
 

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from lastcall.db.connect import connect
 from lastcall.db.database import Database
+from lastcall.testing.waiting import eventually
 
 _CALLS = """
 select s.queryid, sum(s.calls)::bigint as calls, min(s.query) as query
@@ -33,6 +34,24 @@ async def assert_quiet(database: Database, seconds: float) -> AsyncIterator[None
     extra = {query: more for query, count in later.items() if (more := count - calls.get(query, 0))}
     assert not extra, f"statements in {seconds} quiet seconds: {extra}"
     assert own == 0, f"this process sent {own} statements in {seconds} quiet seconds"
+
+
+REST = 2.0
+"""Seconds without a statement after which a process counts as at rest."""
+
+
+async def settled(database: Database, *, within: float = 40.0) -> None:
+    """Return once this process has sent nothing for ``REST``. ``AssertionError`` after ``within`` seconds."""
+    loop = asyncio.get_running_loop()
+    seen, since = database.statements, loop.time()
+
+    def is_at_rest() -> bool:
+        nonlocal seen, since
+        if database.statements != seen:
+            seen, since = database.statements, loop.time()
+        return loop.time() - since >= REST
+
+    await eventually(is_at_rest, within=within, message=f"no rest of {REST} seconds within {within}")
 
 
 async def calls_by_statement(url: str) -> dict[str, int]:
