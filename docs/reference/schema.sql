@@ -590,8 +590,14 @@ begin
     if outcome is null then
         perform store_own_member_evidence(
             p_club, p_connection, p_epoch, p_account, p_worker, p_evidence, v_arrived - p_evidence_age);
-        outcome := authority_refusal(
-            v_row, p_account, p_permission, p_feature, p_grants, p_is_protective, v_now);
+        -- That may have waited for another authorization of the connection. Of what was judged only time went on,
+        -- and the lease outlives the claim.
+        v_now := lastcall_now();
+        judged_at := v_now;
+        outcome := case
+            when v_row.claim_expires_at <= v_now then 'claim_unavailable'
+            else authority_refusal(v_row, p_account, p_permission, p_feature, p_grants, p_is_protective, v_now)
+        end;
     end if;
     if outcome in ('stale_key', 'claim_unavailable', 'stale_lease', 'collector_disabled') then
         return next;
@@ -1669,7 +1675,8 @@ begin
           from evidence e
          where e.club_id = p_club and e.connection_id = p_connection and e.kind = 'own_member'
            and e.subject = p_body ->> 'userId' and e.epoch = p_epoch and e.account_id = p_account
-           and e.observed_at > p_observed_at - interval '1 second' and e.body = p_body
+           and e.observed_at between p_observed_at - interval '1 second' and (select lastcall_now())
+           and e.body = p_body
     ) then
         return false;
     end if;
@@ -1679,7 +1686,7 @@ begin
         on conflict (club_id, connection_id, kind, subject) do update
        set epoch = excluded.epoch, body = excluded.body, observed_at = excluded.observed_at,
            account_id = excluded.account_id, worker_id = excluded.worker_id
-     where e.observed_at < excluded.observed_at or e.epoch <> excluded.epoch;
+     where e.observed_at < excluded.observed_at or e.epoch <> excluded.epoch or e.observed_at > lastcall_now();
     if not found then
         return false;
     end if;
