@@ -1000,7 +1000,11 @@ AS $function$
 declare
     v_row operations;
 begin
-    select * into v_row from operations o where o.club_id = p_club and o.id = p_operation for no key update;
+    -- What is not unsent any more is not even locked: a hello locks returned rows before submitted ones, and the two
+    -- could otherwise wait for each other.
+    select * into v_row from operations o
+     where o.club_id = p_club and o.id = p_operation and o.state in ('pending', 'claimed')
+       for no key update;
     return coalesce(is_late(v_row.due_at, lastcall_now()), false);
 end
 $function$;
