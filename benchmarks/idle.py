@@ -12,7 +12,7 @@ from benchmarks.harness import Figure
 from lastcall.demo.club import forgotten_request
 from lastcall.demo.stage import stage
 from lastcall.settings import Settings
-from lastcall.testing.quiet import calls_by_statement, settled
+from lastcall.testing.quiet import calls_by_statement, collector_settled
 
 SECONDS = 20
 FAR = timedelta(days=90)
@@ -24,7 +24,7 @@ async def run() -> list[Figure]:
         settings = Settings(home=Path(home), port=0, simulator_port=0)
         async with stage(settings, members=MEMBERS, is_kept=False, say=lambda _: None) as running:
             await forgotten_request(running.db, running.club, FAR)
-            await settled(running.db)
+            await collector_settled(running.db)
             before = await calls_by_statement(running.db.url)
             await asyncio.sleep(SECONDS)
             after = await calls_by_statement(running.db.url)

@@ -19,7 +19,7 @@ from lastcall.demo.stage import Stage, stage
 from lastcall.operations.schedules import Immediate
 from lastcall.operations.services.enqueue import enqueue
 from lastcall.settings import Settings
-from lastcall.testing.quiet import assert_quiet, calls_by_statement, settled
+from lastcall.testing.quiet import assert_quiet, calls_by_statement, collector_settled
 from lastcall.testing.waiting import eventually
 
 TWO_MINUTES = 120.0
@@ -31,7 +31,7 @@ async def evening(tmp_path: Path) -> AsyncIterator[Stage]:
     """Everything up, the collector signed in and at rest."""
     async with _stage(tmp_path) as running:
         await forgotten_request(running.db, running.club, FAR)
-        await settled(running.db)
+        await collector_settled(running.db)
         yield running
 
 

@@ -40,9 +40,17 @@ REST = 2.0
 """Seconds without a statement after which a process counts as at rest."""
 
 
-async def settled(database: Database, *, within: float = 40.0) -> None:
-    """Return once this process has sent nothing for ``REST``. ``AssertionError`` after ``within`` seconds."""
+async def collector_settled(database: Database, *, within: float = 40.0) -> None:
+    """Return once a collector has said hello to this server and nothing was sent to the database for ``REST``.
+
+    ``AssertionError`` after ``within`` seconds for either.
+    """
     loop = asyncio.get_running_loop()
+
+    async def is_known() -> bool:
+        return bool(await database.pool.fetchval("select exists (select from collectors)"))
+
+    await eventually(is_known, within=within, message="no collector said hello")
     seen, since = database.statements, loop.time()
 
     def is_at_rest() -> bool:
