@@ -137,10 +137,13 @@ class AccountRunner:
             has_failed = False
         except ProviderFault as fault:
             await self._tell(fault)
+        except Unreachable as error:
+            self._log.warning("pass ended", connection=key, code=error.code, reason=error.sentence)
+            # No fault of the connection. What the lost answer was about is taken back, or settled by the journal,
+            # by a hello at once.
+            has_failed, self._account.must_say_hello = False, True
         except LastcallError as error:
             self._log.warning("pass ended", connection=key, code=error.code, reason=error.sentence)
-            # What the lost answer was about is taken back, or settled by the journal, at once by a hello.
-            self._account.must_say_hello |= isinstance(error, Unreachable)
         except Exception:  # noqa: BLE001 - a fault of ours with one connection must not end the others
             self._log.exception("pass failed", connection=key)
         finally:
