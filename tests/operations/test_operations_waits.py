@@ -121,36 +121,59 @@ async def give_evidence(world: World) -> None:
     await world.submitted(assignment(99))
 
 
-@pytest.mark.postgres15
-@pytest.mark.clause("WRK-03")
-@pytest.mark.parametrize("name", list(CHANGES))
-async def test_what_is_taken_away_while_authorize_waits_is_refused(world: World, name: str) -> None:
-    change = CHANGES[name]
+ALSO_ON_15 = ("role revoked", "lease taken over", "fleet switch")
+"""One change behind each sort of gate is tried on the oldest server too."""
+
+
+async def authorize_while(world: World, change: Change) -> str | None:
+    """Start to authorize, take authority away while it waits, and answer the code of the refusal."""
     operation_id, held = await world.claimed()
     async with another(world) as other:
         await other.execute(change.gate)
         task = await waiting(world, authorize(world, held), other)
         await other.execute(change.statement)
     try:
-        code = (await task).code
+        code: str | None = (await task).code
     except LastcallError as error:
         code = error.code
-    assert code == change.code
     assert await world.state(operation_id) != "submitted"
+    return code
 
 
-@pytest.mark.postgres15
-@pytest.mark.parametrize("name", list(CHANGES))
-async def test_twin_in_one_statement_authorizes_what_was_taken_away(world: World, name: str) -> None:
-    change = CHANGES[name]
+async def twin_while(world: World, change: Change) -> str:
+    """The same with the twin; the row's state afterwards."""
     await give_evidence(world)
     operation_id, held = await world.claimed()
     async with another(world) as other:
         await other.execute(change.gate)
         task = await waiting(world, twin(world, held), other)
         await other.execute(change.statement)
-    assert await task == "submitted"
-    assert await world.state(operation_id) == "submitted"
+    await task
+    return await world.state(operation_id)
+
+
+@pytest.mark.clause("WRK-03")
+@pytest.mark.parametrize("name", sorted(set(CHANGES) - set(ALSO_ON_15)))
+async def test_what_is_taken_away_while_authorize_waits_is_refused(world: World, name: str) -> None:
+    assert await authorize_while(world, CHANGES[name]) == CHANGES[name].code
+
+
+@pytest.mark.postgres15
+@pytest.mark.clause("WRK-03")
+@pytest.mark.parametrize("name", ALSO_ON_15)
+async def test_what_is_taken_away_during_the_wait_is_refused_by_every_server(world: World, name: str) -> None:
+    assert await authorize_while(world, CHANGES[name]) == CHANGES[name].code
+
+
+@pytest.mark.parametrize("name", sorted(set(CHANGES) - set(ALSO_ON_15)))
+async def test_twin_in_one_statement_authorizes_what_was_taken_away(world: World, name: str) -> None:
+    assert await twin_while(world, CHANGES[name]) == "submitted"
+
+
+@pytest.mark.postgres15
+@pytest.mark.parametrize("name", ALSO_ON_15)
+async def test_twin_in_one_statement_is_wrong_on_every_server(world: World, name: str) -> None:
+    assert await twin_while(world, CHANGES[name]) == "submitted"
 
 
 @pytest.mark.postgres15
