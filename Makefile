@@ -11,7 +11,7 @@ RUN := $(VENV)/bin/python
 ASSETS := src/lastcall/web/static/built/manifest.json
 ARGS ?=
 
-.PHONY: help demo demo-once test check bench soak docs assets screenshots reference schema locks clean
+.PHONY: help demo demo-once test check bench docs assets screenshots reference schema locks clean
 
 help:
 	@sed -n '2,7s/^# *//p' Makefile
@@ -35,7 +35,7 @@ demo-once: $(VENV)/.runtime $(ASSETS)
 
 test: $(VENV)/.develop $(ASSETS)
 	@tools/browser
-	$(RUN) -m pytest -q $(ARGS)
+	$(RUN) -m pytest -q -n auto --dist loadfile $(ARGS)
 
 check: $(VENV)/.develop $(ASSETS)
 	$(RUN) -m ruff format --check .
@@ -49,9 +49,6 @@ check: $(VENV)/.develop $(ASSETS)
 
 bench: $(VENV)/.develop
 	$(RUN) -m benchmarks $(ARGS)
-
-soak: $(VENV)/.develop $(ASSETS)
-	$(RUN) -m pytest -q -m soak --timeout 3600 $(ARGS)
 
 docs: $(VENV)/.develop
 	$(RUN) -m mkdocs build --strict --quiet

@@ -21,7 +21,7 @@ from lastcall.vrchat.errors import RateLimit
 from lastcall.vrchat.simulator import faults
 
 
-async def not_sent(bench: Bench) -> m.Complete:
+async def assert_not_sent(bench: Bench) -> m.Complete:
     completed = await bench.server.until("complete")
     assert completed.outcome is Outcome.REJECTED
     assert completed.code == "submission_not_attempted"
@@ -36,7 +36,7 @@ async def test_a_stop_after_the_authorization_is_reported_as_not_sent(bench: Ben
     await bench.server.add("assign_role", **bench.role())
     await bench.at(Step.AUTHORIZE_ANSWERED)
     assert await bench.end() == 0
-    await not_sent(bench)
+    await assert_not_sent(bench)
 
 
 @pytest.mark.clause("WRK-13")
@@ -45,7 +45,7 @@ async def test_a_stop_after_the_intent_is_reported_as_not_sent(bench: Bench) -> 
     await bench.server.add("assign_role", **bench.role())
     await bench.at(Step.INTENT_FSYNCED)
     assert await bench.end() == 0
-    await not_sent(bench)
+    await assert_not_sent(bench)
 
 
 @pytest.mark.clause("WRK-13", "BUD-06")
@@ -55,7 +55,7 @@ async def test_an_authorization_that_comes_after_the_grace_starts_no_write(bench
     await bench.at(Step.AUTHORIZE_ANSWERED)
     await bench.advance(10.5)
     bench.release(Step.AUTHORIZE_ANSWERED)
-    await not_sent(bench)
+    await assert_not_sent(bench)
 
 
 @pytest.mark.clause("WRK-13", "BUD-05")
@@ -65,7 +65,7 @@ async def test_evidence_of_more_than_thirty_seconds_starts_no_write(bench: Bench
     await bench.at(Step.AUTHORIZE_ANSWERED)
     await bench.advance(WORKER_EVIDENCE_AGE.total_seconds() + 0.5)
     bench.release(Step.AUTHORIZE_ANSWERED)
-    await not_sent(bench)
+    await assert_not_sent(bench)
 
 
 @pytest.mark.clause("WRK-13", "BUD-04")
@@ -79,7 +79,7 @@ async def test_a_reservation_that_ran_out_starts_no_write(bench: Bench) -> None:
     await bench.at(Step.AUTHORIZE_ANSWERED)
     await bench.advance(8.5)
     bench.release(Step.AUTHORIZE_ANSWERED)
-    await not_sent(bench)
+    await assert_not_sent(bench)
 
 
 @pytest.mark.clause("WRK-13")
@@ -97,7 +97,7 @@ async def test_a_write_that_could_outlast_the_two_minutes_is_not_started(
     await bench.at(Step.AUTHORIZE_SENT)
     await bench.advance((SUBMISSION_LIFE - TRANSPORT_TIMEOUT).total_seconds() + 0.5)
     bench.release(Step.AUTHORIZE_SENT)
-    await not_sent(bench)
+    await assert_not_sent(bench)
 
 
 @pytest.mark.clause("WRK-13")
@@ -110,7 +110,7 @@ async def test_a_full_disk_sends_nothing(bench: Bench, monkeypatch: pytest.Monke
     await bench.at(Step.AUTHORIZE_ANSWERED)
     monkeypatch.setattr("lastcall.collector.journal.Journal.intend", full)
     bench.release(Step.AUTHORIZE_ANSWERED)
-    await not_sent(bench)
+    await assert_not_sent(bench)
 
 
 async def test_a_full_disk_costs_the_operation_in_hand_and_no_other(
@@ -155,7 +155,7 @@ async def test_a_pause_that_another_operation_was_told_of_stops_this_one_too(
     await bench.at(Step.AUTHORIZE_ANSWERED)
     accounts[0].heed(RateLimit("Pause.", retry_after=30))
     bench.release(Step.AUTHORIZE_ANSWERED)
-    await not_sent(bench)
+    await assert_not_sent(bench)
 
 
 # --- the twins

@@ -156,7 +156,6 @@ async def test_a_report_is_repeated_until_the_server_takes_it(bench: Bench) -> N
     await bench.server.add("assign_role", **bench.role())
     completed = await bench.server.until("complete", 3)
     assert completed.outcome is Outcome.SUCCEEDED
-    assert completed.answered_ago_ms > 0
     assert bench.writes() == 1
 
 

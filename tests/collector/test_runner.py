@@ -65,6 +65,7 @@ async def test_the_lease_is_renewed_while_a_pass_lasts(bench: Bench) -> None:
     await bench.at(Step.CLAIM_ANSWERED)
     await bench.time.run_at(100)
     await bench.server.until("renew", 2)
+    assert len(bench.server.of("renew")) >= 2
     bench.release(Step.CLAIM_ANSWERED)
 
 
@@ -138,7 +139,8 @@ async def test_after_an_interruption_it_says_hello_anew_with_nothing_in_hand(ben
 
     bench.server.handlers["wait"] = interrupted
     await bench.time.run_at(50)
-    await bench.server.until("hello", 2)
+    anew = await bench.server.until("hello", 2)
+    assert anew.submissions == ()
     await bench.server.add("assign_role", **bench.role())
     await bench.server.until("complete")
 
@@ -268,4 +270,4 @@ async def test_a_proxy_in_the_environment_is_not_used(bench: Bench, monkeypatch:
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     bench.start()
-    await bench.server.until("hello", 2)
+    assert await bench.server.until("hello", 2)

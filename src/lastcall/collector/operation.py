@@ -265,8 +265,7 @@ class Operation:
     async def _report(
         self, outcome: Outcome, code: str | None, result: dict[str, str], *, is_journalled: bool
     ) -> None:
-        at = self._account.clock.wall()
-        await self._reporter.submit(Report(self._claim, outcome, code, result, at, is_journalled))
+        await self._reporter.submit(Report(self._claim, outcome, code, result, is_journalled))
 
     # --- parts
 

@@ -10,7 +10,6 @@ import asyncio
 import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 import structlog
@@ -38,7 +37,6 @@ class Report:
     outcome: Outcome
     code: str | None
     result: dict[str, str]
-    at: datetime
     is_journalled: bool
 
 
@@ -98,7 +96,6 @@ class Reporter:
 
     async def _send(self, report: Report) -> None:
         account, operation_id = self._account, report.claim.operation_id
-        age = (account.clock.wall() - report.at).total_seconds()
         try:
             recorded = await account.call(
                 Complete,
@@ -108,7 +105,6 @@ class Reporter:
                 outcome=report.outcome,
                 code=report.code,
                 result=report.result,
-                answered_ago_ms=max(0, int(age * 1000)),
             )
         except Refused as refused:
             _log.error("report refused", operation=operation_id, code=refused.code, reason=refused.sentence)
@@ -128,9 +124,8 @@ class Reporter:
 def _report_of(entry: Submission) -> Report:
     claim, answer = entry.intent.claim, entry.answer
     if answer is None:
-        at = entry.intent.at
-        return Report(claim, Outcome.INDETERMINATE, Code.OUTCOME_UNKNOWN, {}, at, is_journalled=True)
-    return Report(claim, answer.outcome, answer.code, answer.result, answer.at, is_journalled=True)
+        return Report(claim, Outcome.INDETERMINATE, Code.OUTCOME_UNKNOWN, {}, is_journalled=True)
+    return Report(claim, answer.outcome, answer.code, answer.result, is_journalled=True)
 
 
 def when_sent(observer: Callable[[], Any]) -> dict[str, Any]:

@@ -253,13 +253,12 @@ class AuthorizeAnswer(Message, frozen=True, kw_only=True):
 
 
 class Complete(Call, frozen=True, kw_only=True):
-    """The outcome of exactly that submission. ``answered_ago_ms``: how long ago the provider's answer was read."""
+    """The outcome of exactly that submission."""
 
     claim: ClaimRef
     outcome: Outcome
     code: CodeText | None = None
     result: Result = {}
-    answered_ago_ms: Annotated[int, Meta(ge=0, le=10**12)] = 0
 
 
 class Reject(Call, frozen=True, kw_only=True):
