@@ -298,7 +298,8 @@ async def test_the_scheduler_keeps_all_four_deadlines_from_signals_alone(
     world: World, tmp_path: Path
 ) -> None:
     """Nothing polls: each step says its deadline, and at that moment the owner runs."""
-    time = SharedTime(tmp_path / "clock", world.clock)
+    time = SharedTime(tmp_path / "clock", world.db.url)
+    await time.install()
     clock = time.clock
     world.steps = WorkerSteps(world.db, clock)
     scheduler = Scheduler(world.db, operation_owners(world.db, clock), clock)
