@@ -54,7 +54,8 @@ async def _to_click_through(settings: Settings) -> None:
         click.echo(f"  {settings.public_url.rstrip('/')}/sign-in/{token}\n")
         click.echo("People to try New action on:\n")
         for member in running.seed.members[-SHOWN - 1 : -1]:
-            click.echo(f"  {member}")
+            click.echo(f"  {member}  a member")
+        click.echo(f"  {running.seed.strangers[-1]}  to invite")
         click.echo("\nCtrl-C ends the demo.")
         await stop.wait()
         click.echo("Stopping")

@@ -19,12 +19,22 @@ PATIENCE = 15.0
 _ADDRESS = re.compile(r"http://\S+")
 
 
+def why_it_failed(said: str, log: Path) -> tuple[str, str]:
+    """Sentence and advice of a child that did not start: its own where it gave some."""
+    _, found, own = said.rpartition("lastcall: ")
+    if not found:
+        return "A process of the demo did not start.", f"What it said is in {log}."
+    sentence, _, advice = own.strip().partition("\n")
+    return sentence, advice.strip()
+
+
 class Child:
     """One process of our own. ``log`` is the file that gets everything it says."""
 
-    def __init__(self, process: asyncio.subprocess.Process, log: Path) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, log: Path, said_before: int) -> None:
         self._process = process
         self._log = log
+        self._said_before = said_before
 
     @classmethod
     async def start(cls, *arguments: str, environment: Mapping[str, str], log: Path) -> Child:
@@ -35,6 +45,7 @@ class Child:
             if not name.startswith("LASTCALL_") and name != "DATABASE_URL"
         }
         with log.open("ab") as output:
+            said_before = output.tell()
             process = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-m", "lastcall.demo.tied", *arguments),
                 env={**inherited, **environment},
@@ -43,7 +54,7 @@ class Child:
                 stderr=output,
                 cwd=log.parent,
             )
-        return cls(process, log)
+        return cls(process, log, said_before)
 
     async def address(self) -> str:
         """The address that the child prints once it answers."""
@@ -54,15 +65,9 @@ class Child:
                     found = _ADDRESS.search(line.decode(errors="replace"))
                     if found:
                         return found[0]
-        raise Unavailable(
-            "demo_child_failed",
-            "A process of the demo did not start.",
-            advice=f"The last thing it said: {self._last_words()}",
-        )
-
-    def _last_words(self) -> str:
-        lines = self._log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-        return lines[-1] if lines else "nothing"
+        said = self._log.read_bytes()[self._said_before :].decode(errors="replace")
+        sentence, advice = why_it_failed(said, self._log)
+        raise Unavailable("demo_child_failed", sentence, advice=advice)
 
     @property
     def is_running(self) -> bool:
@@ -71,14 +76,16 @@ class Child:
     async def kill(self) -> None:
         """SIGKILL: nothing of it runs on, nothing is tidied up."""
         with contextlib.suppress(ProcessLookupError):
-            self._process.kill()
+            os.kill(self._process.pid, signal.SIGKILL)
         await self._process.wait()
 
     async def stop(self) -> None:
         """Ask it to end in good order, and insist after a while."""
         if not self.is_running:
             return
-        self._process.send_signal(signal.SIGTERM)
+        # Not send_signal: it reaps a child that has just ended, and asyncio then complains that it cannot.
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self._process.pid, signal.SIGTERM)
         try:
             await asyncio.wait_for(self._process.wait(), PATIENCE)
         except TimeoutError:

@@ -12,14 +12,14 @@ from lastcall.access.invites import create_invite
 from lastcall.access.requests import PersonSubject, record_join_request
 from lastcall.clubs.service import add_club
 from lastcall.clubs.tables import Club
-from lastcall.connections.accounts import add_account, rotate_key
+from lastcall.connections.accounts import add_account, rotate_key, set_account_state
 from lastcall.connections.connect import connect_club
-from lastcall.connections.states import Feature
+from lastcall.connections.states import AccountState, Feature
 from lastcall.connections.switches import set_account_limit, set_connection_limit, set_fleet_limit
 from lastcall.connections.tables import Account, Connection
 from lastcall.db.clock import NOW
 from lastcall.db.database import Database
-from lastcall.operations.schedules import Fixed
+from lastcall.operations.schedules import Fixed, Immediate, Schedule
 from lastcall.operations.services.enqueue import enqueue
 from lastcall.operations.tables import OperationRequest
 from lastcall.people.actor import Actor
@@ -59,6 +59,7 @@ async def ensure_club(db: Database, seed: Seed) -> DemoClub:
         key = await add_account(db, owner, "demo", seed.bot_id)
     else:
         key = await rotate_key(db, owner, account_id)
+        await set_account_state(db, owner, account_id, AccountState.READY)
     async with db.read() as tx:
         connection_id = await tx.scalar(
             select(Connection.id).where(Connection.club_id == club_id, Connection.state != "disconnected")
@@ -100,7 +101,10 @@ async def forgotten_request(db: Database, club: DemoClub, due_in: timedelta) -> 
 
 
 async def plan_the_night(db: Database, club: DemoClub, seed: Seed) -> None:
-    """Something to look at: a few actions for the hours to come, asked for once however often the demo starts."""
+    """Something to look at: a few actions for the hours to come, asked for once however often the demo starts.
+
+    One is sent at once. For it the collector reads the group, whose roles are then offered by name.
+    """
     async with db.read() as tx:
         now = await tx.scalar(select(NOW))
     regular = [
@@ -108,11 +112,14 @@ async def plan_the_night(db: Database, club: DemoClub, seed: Seed) -> None:
     ]
     invited = [{"kind": "invite_member", "targetUserId": who} for who in seed.strangers[:8]]
     banned = [{"kind": "ban_member", "targetUserId": seed.members[-1]}]
-    for key, payloads, wait in (
-        ("demo-regulars", regular, timedelta(minutes=20)),
-        ("demo-invited", invited, timedelta(hours=2)),
-        ("demo-banned", banned, timedelta(hours=26)),
-    ):
+    first = [{"kind": "invite_member", "targetUserId": seed.strangers[8]}]
+    plans: tuple[tuple[str, list[dict[str, str]], Schedule], ...] = (
+        ("demo-first", first, Immediate()),
+        ("demo-regulars", regular, Fixed(now + timedelta(minutes=20))),
+        ("demo-invited", invited, Fixed(now + timedelta(hours=2))),
+        ("demo-banned", banned, Fixed(now + timedelta(hours=26))),
+    )
+    for key, payloads, schedule in plans:
         async with db.read() as tx:
             known = await tx.scalar(
                 select(OperationRequest.id).where(
@@ -120,4 +127,4 @@ async def plan_the_night(db: Database, club: DemoClub, seed: Seed) -> None:
                 )
             )
         if known is None:
-            await enqueue(db, club.owner, club.club_id, key, payloads, Fixed(now + wait))
+            await enqueue(db, club.owner, club.club_id, key, payloads, schedule)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -35,10 +37,14 @@ class Stage:
     server_url: str
     collector: Child | None = None
 
-    async def start_collector(self) -> None:
-        """Start the collector, which signs in to the simulated VRChat as it would to the real one."""
+    async def start_collector(self, *, signs_in_anew: bool = False) -> None:
+        """Start the collector, which signs in to the simulated VRChat as it would to the real one.
+
+        ``signs_in_anew``: this simulated VRChat has just begun and knows no session of an earlier one.
+        """
         self.collector = await Child.start(
             "collector",
+            *(["--sign-in-anew"] if signs_in_anew else []),
             environment={
                 "LASTCALL_HOME": str(self.settings.home),
                 "LASTCALL_SERVER_URL": self.server_url,
@@ -70,36 +76,38 @@ async def stage(settings: Settings, *, members: int, is_kept: bool, say: Say) ->
     )
     async with embedded as postgres:
         settings = dataclasses.replace(settings, home=postgres.folder.home)
-        await migrate(postgres.url, SCHEMA)
-        db = await Database.open(postgres.url)
-        try:
-            say(f"Starting a simulated VRChat with a group of {members}")
-            child = await Child.start(
-                *("simulator", "--port", str(settings.simulator_port), "--members", str(members)),
-                environment={"LASTCALL_SIMULATOR_HOST": settings.simulator_host},
-                log=settings.home / "simulator.log",
-            )
+        with contextlib.closing(bind(settings.host, settings.port)) as taken:
+            await migrate(postgres.url, SCHEMA)
+            db = await Database.open(postgres.url)
             try:
-                async with _served(settings, db, await child.address(), say) as running:
-                    yield running
+                say(f"Starting a simulated VRChat with a group of {members}")
+                child = await Child.start(
+                    *("simulator", "--port", str(settings.simulator_port), "--members", str(members)),
+                    environment={"LASTCALL_SIMULATOR_HOST": settings.simulator_host},
+                    log=settings.home / "simulator.log",
+                )
+                try:
+                    async with _served(settings, db, taken, await child.address(), say) as running:
+                        yield running
+                finally:
+                    await child.stop()
             finally:
-                await child.stop()
-        finally:
-            await db.close()
+                await db.close()
 
 
 @asynccontextmanager
-async def _served(settings: Settings, db: Database, simulator_url: str, say: Say) -> AsyncIterator[Stage]:
+async def _served(
+    settings: Settings, db: Database, taken: socket.socket, simulator_url: str, say: Say
+) -> AsyncIterator[Stage]:
     simulator = RemoteSimulator(simulator_url)
     seed = await simulator.seed()
     club = await ensure_club(db, seed)
     say("Starting the server")
-    taken = bind(settings.host, settings.port)
     host, port = taken.getsockname()[:2]
     async with running_server(settings, db, taken=taken):
         running = Stage(settings, db, simulator, simulator_url, seed, club, f"http://{host}:{port}")
         say("Starting the collector")
-        await running.start_collector()
+        await running.start_collector(signs_in_anew=True)
         try:
             yield running
         finally:
