@@ -85,7 +85,8 @@ class Zoned:
     def full(self, moment: datetime) -> str:
         """Day, time and zone: for a review, where nothing may be guessed."""
         local = self.local(moment)
-        return f"{local:%A} {local.day} {local:%B %Y, %H:%M:%S} ({local:%Z}, {self.zone.key})"
+        zone = ", ".join(dict.fromkeys([f"{local:%Z}", self.zone.key]))
+        return f"{local:%A} {local.day} {local:%B %Y, %H:%M:%S} ({zone})"
 
     def short(self, moment: datetime) -> str:
         """The clock today, else day and clock: for tables."""
