@@ -1,4 +1,8 @@
-"""Log lines: JSON to stderr, readable on a terminal. Nothing secret is ever handed to a logger."""
+"""Log lines: JSON to stderr, readable on a terminal. Nothing secret is ever handed to a logger.
+
+An error's trace shows lines of source and never the values of variables: among those of a failed request are
+the reader's cookie and the collector's key.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,11 @@ import logging
 import sys
 
 import structlog
+
+# Never with the values of variables, which structlog shows by itself.
+_TRACES = structlog.processors.ExceptionRenderer(
+    structlog.tracebacks.ExceptionDictTransformer(show_locals=False)
+)
 
 
 def set_up_logs() -> None:
@@ -17,10 +26,12 @@ def set_up_logs() -> None:
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
     show: structlog.typing.Processor = (
-        structlog.dev.ConsoleRenderer() if readable else structlog.processors.JSONRenderer()
+        structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
+        if readable
+        else structlog.processors.JSONRenderer()
     )
     structlog.configure(
-        processors=[*shared, structlog.processors.dict_tracebacks if not readable else _as_it_is, show],
+        processors=[*shared, _as_it_is if readable else _TRACES, show],
         wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
         cache_logger_on_first_use=True,
