@@ -296,3 +296,21 @@ async def test_an_id_that_is_none_is_as_unknown_as_one_that_nobody_has(
         for text in (encode_id(new_id()), "x", "Ł" * 26, "0" * 400)
     ]
     assert answers == [404] * 4
+
+
+async def test_a_question_for_the_methods_of_an_address_is_answered(visit: Visit) -> None:
+    answer = await visit().client.options(f"{CLUB}/scheduled")
+    assert answer.status_code == 204
+    assert "GET" in answer.headers["allow"]
+
+
+async def test_an_address_with_two_slashes_leads_nowhere_else(visit: Visit) -> None:
+    page = await visit("operator").get("//operator")
+    assert page.status_code == 200
+    assert 'hx-get="//' not in page.text
+
+
+async def test_nothing_is_queued_without_the_request_id_of_a_review(world: World, visit: Visit) -> None:
+    answer = await visit("owner").post(f"{CLUB}/new/ban_member", {"people": user(3), "when": "now"})
+    assert answer.status_code == 422
+    assert await count(world, "operations") == 0

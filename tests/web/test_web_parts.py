@@ -6,6 +6,7 @@ import shutil
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given
@@ -162,3 +163,15 @@ def test_a_checkout_that_never_built_the_page_scripts_still_has_every_page_file(
     assets = Assets(tmp_path / "static")
     assert not assets.is_complete
     assert assets.find(assets.address("style.css").rsplit("/", 1)[1]) is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "zone"), [("9999-12-31T23:59", "America/New_York"), ("0001-01-01T00:00", "Asia/Tokyo")]
+)
+def test_a_time_at_the_ends_of_the_calendar_is_none_and_no_error(text: str, zone: str) -> None:
+    assert parse_local(text, ZoneInfo(zone)) is None
+
+
+def test_a_pasted_name_cannot_turn_the_direction_of_the_review() -> None:
+    read = read_recipients(f"\u202eFox\u2066 \u0000{user(1)}")
+    assert [person.label for person in read.people] == ["Fox"]

@@ -110,6 +110,8 @@ async def look_at(
 
 async def guard(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
     """Let the request through or raise; leaves the ``Visitor`` in the request's state."""
+    if connection.scope.get("method") == "OPTIONS":
+        return  # The framework's own answer to it names the methods of the address, and nothing else.
     kind = Access(handler.opt["access"])
     state = connection.app.state
     visitor = await look_at(connection, state.database, state.cookies)

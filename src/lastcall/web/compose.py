@@ -114,7 +114,7 @@ def make_review(
 ) -> Review:
     """The review of a form without problems; a confirmation that failed keeps its ``request_key``."""
     return Review(
-        request_key=request_key or encode_id(new_id()),
+        request_key=encode_id(new_id()) if request_key is None else request_key,
         kind=kind,
         people=recipients.people,
         role=form.role,

@@ -97,7 +97,9 @@ class Pages:
 def _here(request: PageRequest) -> str:
     """This page's address, for asking for it again."""
     query = request.url.query
-    return f"{request.url.path}?{query}" if query else request.url.path
+    # Two slashes at the start would name another host.
+    path = "/" + request.url.path.lstrip("/")
+    return f"{path}?{query}" if query else path
 
 
 async def form_fields(request: PageRequest) -> dict[str, str]:

@@ -13,6 +13,7 @@ LABEL_MOST = 80
 
 _HEX = "[0-9a-fA-F]"
 _USER = re.compile(rf"usr_{_HEX}{{8}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{12}}(?![0-9a-fA-F-])")
+_TURNING = dict.fromkeys([0, *range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x200E, 0x200F, 0x061C])
 _AROUND = " \t,;:|<>()[]\"'-\u2013\u2014·#/"
 
 
@@ -83,7 +84,9 @@ def read_recipients(text: str, most: int = MOST) -> Recipients:
 def _label(line: str, user_id: str) -> str:
     if "://" in line:
         return ""
-    return line.replace(user_id, " ").strip(_AROUND)[:LABEL_MOST]
+    # Without signs that turn the direction of what follows them: at review a name must not rewrite the id.
+    shown = line.translate(_TURNING)
+    return shown.replace(user_id, " ").strip(_AROUND)[:LABEL_MOST]
 
 
 def _too_many(count: int, most: int) -> str:

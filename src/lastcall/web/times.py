@@ -122,5 +122,10 @@ def parse_local(text: str, zone: ZoneInfo) -> datetime | None:
         return None
     if naive.tzinfo is not None:
         return None
-    moment = naive.replace(tzinfo=zone).astimezone(UTC)
-    return moment if moment.astimezone(zone).replace(tzinfo=None) == naive else None
+    try:
+        moment = naive.replace(tzinfo=zone).astimezone(UTC)
+        back = moment.astimezone(zone).replace(tzinfo=None)
+    except OverflowError:
+        # The last hours of the year 9999 and the first of the year 1 have no UTC.
+        return None
+    return moment if back == naive else None
