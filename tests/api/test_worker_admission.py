@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from tests.api.bodies import BODIES, spoilt_lease
 
@@ -136,3 +138,24 @@ async def test_a_body_above_the_limit_is_refused(caller):
     answer = await caller("wait", raw=b"x" * (BODY_BYTES_MOST + 1))
     assert answer.status_code == 422
     assert answer.json()["code"] == "malformed_request"
+
+
+@pytest.mark.parametrize("epoch", ["9999-12-31T23:59:59.999999-23:59", "0001-01-01T00:00:00+23:59"])
+async def test_an_epoch_beyond_the_calendar_is_malformed(caller, epoch):
+    body = check_problem(await caller("failure", **spoilt_lease(epoch=epoch)), 422, "malformed_call")
+    assert body["field"] == "epoch"
+
+
+async def test_a_client_that_leaves_in_mid_body_is_no_error_of_the_server(caller, capsys):
+    sent = caller.client.base_url
+    _, writer = await asyncio.open_connection(sent.host, sent.port)
+    writer.write(
+        b"POST /worker/v1/lease HTTP/1.1\r\nHost: x\r\nLastcall-Protocol: 1\r\nLastcall-Account: %b\r\n"
+        b"Authorization: Bearer %b\r\nContent-Length: 500\r\n\r\n{"
+        % (encode_id(caller.site.account.account_id).encode(), caller.site.account.key.encode())
+    )
+    await writer.drain()
+    writer.close()
+    await writer.wait_closed()
+    assert (await caller("hello", **BODIES["hello"])).status_code == 200
+    assert "request_failed" not in "".join(capsys.readouterr())

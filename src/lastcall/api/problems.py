@@ -21,6 +21,8 @@ MEDIA_TYPE = "application/problem+json"
 log = structlog.get_logger()
 
 _AWAY = (asyncpg.PostgresConnectionError, asyncpg.InterfaceError, asyncpg.AdminShutdownError, ConnectionError)
+_DEPARTED = "client disconnected prematurely"
+"""How the framework says that the client left in the middle of a body; it has no type of its own for it."""
 _BUSY = (asyncpg.LockNotAvailableError, asyncpg.QueryCanceledError, asyncpg.DeadlockDetectedError)
 
 
@@ -69,6 +71,8 @@ def _framework_error(error: HTTPException) -> LastcallError:
         )
     if HTTPStatus.BAD_REQUEST <= status < HTTPStatus.INTERNAL_SERVER_ERROR:
         return Invalid("malformed_request", "The request cannot be read.", advice=str(error.detail))
+    if error.detail == _DEPARTED:
+        return Invalid("request_cut_off", "The request ended before its body did.", advice="Send it again.")
     log.error("request_failed", exc_info=error)
     return LastcallError("unexpected", "Something went wrong on the server.")
 

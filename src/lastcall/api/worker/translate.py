@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 from lastcall.connections.listeners import ReportedSubmission
 from lastcall.connections.worker import LeaseHeld
 from lastcall.db.ids import decode_id
+from lastcall.errors import Invalid
 from lastcall.operations.services.worker import ClaimHeld
 from lastcall.protocol.messages import ClaimRef, KnownSubmission, LeaseRef
 
 
 def lease_held(lease: LeaseRef) -> LeaseHeld:
     return LeaseHeld(
-        decode_id(lease.club_id), decode_id(lease.connection_id), lease.epoch, lease.fencing_token
+        decode_id(lease.club_id), decode_id(lease.connection_id), _instant(lease.epoch), lease.fencing_token
     )
 
 
@@ -21,7 +22,7 @@ def claim_held(claim: ClaimRef) -> ClaimHeld:
     return ClaimHeld(
         decode_id(claim.club_id),
         decode_id(claim.connection_id),
-        claim.epoch,
+        _instant(claim.epoch),
         claim.fencing_token,
         operation_id=decode_id(claim.operation_id),
         nonce=decode_id(claim.nonce),
@@ -36,6 +37,16 @@ def reported(submission: KnownSubmission) -> ReportedSubmission:
         nonce=submission.nonce,
         is_answered=submission.is_answered,
     )
+
+
+def _instant(sent: datetime) -> datetime:
+    """The moment in UTC; ``Invalid`` for one beyond the years that have it."""
+    try:
+        return sent.astimezone(UTC)
+    except OverflowError as error:
+        raise Invalid(
+            "malformed_call", "The call is malformed in “epoch”: no such time.", field="epoch"
+        ) from error
 
 
 def milliseconds(span: timedelta) -> int:
