@@ -13,8 +13,8 @@ from lastcall.settings import load
 
 QUESTIONS = {
     "username": "VRChat user name of the account",
-    "password": "Its password",
-    "totp": "The code of its authenticator app",
+    "password": "The password of the account",
+    "totp": "The code of the account's authenticator app",
     "emailOtp": "The code that VRChat sent by mail",
 }
 
@@ -26,7 +26,7 @@ async def ask(what: str) -> str:
     if not sys.stdin.isatty():
         raise Invalid(
             "no_terminal",
-            f"The collector needs to know: {QUESTIONS[what].lower()}. There is no terminal to ask at.",
+            f"The collector needs to know: {QUESTIONS[what]}. There is no terminal to ask at.",
             advice="Start it once in a terminal; it keeps its sign-in.",
         )
     question = QUESTIONS[what]

@@ -54,4 +54,5 @@ async def restored() -> None:
     register()
     async with opened_database() as database:
         done = await after_restore(database, None)
-    click.echo(f"{done.connections} connections start a new epoch; their unsent work needs a new review.")
+    many = "1 connection starts" if done.connections == 1 else f"{done.connections} connections start"
+    click.echo(f"{many} a new epoch; unsent work needs a new review.")

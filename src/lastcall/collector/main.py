@@ -59,12 +59,18 @@ class CollectorConfig:
 
 def config_from(settings: Settings) -> CollectorConfig:
     """What the settings say about the collector. Raises ``Invalid`` for one that is missing."""
-    for name in ("account", "worker_key", "vrchat_contact"):
+    from_the_server = "`lastcall account add` prints account and worker key."
+    reached_at = "VRChat asks for an address at which it reaches whoever runs this, such as your mail."
+    for name, why in (
+        ("account", from_the_server),
+        ("worker_key", from_the_server),
+        ("vrchat_contact", reached_at),
+    ):
         if not getattr(settings, name):
             raise Invalid(
                 f"{name}_missing",
                 f"The collector needs the setting {name}.",
-                advice=f"Set LASTCALL_{name.upper()}. `lastcall account add` prints account and worker key.",
+                advice=f"Set LASTCALL_{name.upper()}. {why}",
                 field=name,
             )
     credentials = None
