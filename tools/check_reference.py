@@ -46,7 +46,10 @@ def commands() -> str:
 
 
 def default(option: click.Option) -> str:
-    return f" Default: `{option.default}`." if option.show_default and option.default is not None else ""
+    if not option.show_default or option.default is None:
+        return ""
+    values = option.default if isinstance(option.default, tuple) else (option.default,)
+    return f" Default: `{' '.join(str(value) for value in values)}`."
 
 
 def walk(path: str, command: click.Command) -> Iterator[tuple[str, click.Command]]:

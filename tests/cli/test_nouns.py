@@ -69,7 +69,20 @@ def test_a_club_is_connected_to_its_group(say: Say, club: None) -> None:
     assert say("connection", "add", "night-shift", GROUP, "--account", "porter").exit_code == 0
     assert "Night Shift" in say("connection", "list").output
     restored = say("db", "restored", "--yes")
-    assert "1 connections start a new epoch" in restored.output
+    assert "1 connection starts a new epoch" in restored.output
+
+
+def test_a_limit_counts_only_where_no_lower_one_is(say: Say, club: None) -> None:
+    say("account", "add", "porter", USER)
+    unconnected = say("connection", "limit", "night-shift", "20")
+    assert (unconnected.exit_code, "not connected" in unconnected.output) == (1, True)
+    say("connection", "add", "night-shift", GROUP, "--account", "porter")
+    assert "20 requests a minute" in say("connection", "limit", "night-shift", "20").output
+    assert "60 requests a minute" in say("fleet", "limit", "60").output
+    assert (
+        say("fleet", "limit", "0").exit_code,
+        say("connection", "limit", "night-shift", "0").exit_code,
+    ) == (1, 1)
 
 
 def test_restored_asks_first(say: Say) -> None:
@@ -100,6 +113,16 @@ def test_a_collector_without_account_or_key_says_which_setting_is_missing(say: S
     refused = say("collector")
     assert refused.exit_code == 1
     assert "LASTCALL_ACCOUNT" in refused.output
+
+
+def test_a_collector_without_a_contact_is_told_what_it_is_for(
+    say: Say, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LASTCALL_ACCOUNT", "x")
+    monkeypatch.setenv("LASTCALL_WORKER_KEY", "y")
+    refused = say("collector")
+    assert (refused.exit_code, "LASTCALL_VRCHAT_CONTACT" in refused.output) == (1, True)
+    assert "account add" not in refused.output
 
 
 async def test_a_collector_without_a_terminal_does_not_wait_for_an_answer(

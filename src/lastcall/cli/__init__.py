@@ -15,6 +15,7 @@ from lastcall.cli.collector import collector
 from lastcall.cli.connection import connection
 from lastcall.cli.db import db
 from lastcall.cli.demo import demo
+from lastcall.cli.fleet import fleet
 from lastcall.cli.person import person
 from lastcall.cli.serve import serve
 from lastcall.cli.sign_in_link import sign_in_link
@@ -32,7 +33,19 @@ def cli() -> None:
     """The back office of a VRChat club: who gets in, what gets sent, and by when."""
 
 
-for _command in (serve, demo, collector, simulator, person, sign_in_link, club, account, connection, db):
+for _command in (
+    serve,
+    demo,
+    collector,
+    simulator,
+    person,
+    sign_in_link,
+    club,
+    account,
+    connection,
+    fleet,
+    db,
+):
     cli.add_command(_command)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import rich_click as click
 
 from lastcall.cli.running import command_body, opened_database
-from lastcall.errors import Invalid
+from lastcall.errors import Invalid, NotFound
 
 
 @click.group()
@@ -62,6 +62,31 @@ async def add(
             features=chosen,
         )
     click.echo(f"Connected {found.name} to {group_id} through {alias}.")
+
+
+@connection.command()
+@click.argument("club", metavar="CLUB")
+@click.argument("requests_per_minute", type=int)
+@command_body
+async def limit(club: str, requests_per_minute: int) -> None:
+    """Set how many of its account's requests a minute the club at /c/CLUB may use. The lowest of connection,
+    account and fleet counts."""
+    from lastcall.clubs.queries import club_at
+    from lastcall.connections.queries import connection_card
+    from lastcall.connections.switches import set_connection_limit
+
+    async with opened_database() as database:
+        async with database.read() as tx:
+            found = await club_at(tx, club)
+            card = await connection_card(tx, found.id)
+        if card is None:
+            raise NotFound(
+                "connection_unknown",
+                f"{found.name} is not connected to a group.",
+                advice="Connect it first with `lastcall connection add`.",
+            )
+        await set_connection_limit(database, None, found.id, card.connection_id, requests_per_minute)
+    click.echo(f"{found.name} may use {requests_per_minute} requests a minute.")
 
 
 @connection.command("list")
