@@ -51,7 +51,7 @@ bench: $(VENV)/.develop
 	$(RUN) -m benchmarks $(ARGS)
 
 docs: $(VENV)/.develop
-	$(RUN) -m mkdocs build --strict --quiet
+	@NO_MKDOCS_2_WARNING=1 $(RUN) -m mkdocs build --strict --quiet
 
 screenshots: $(VENV)/.develop $(ASSETS)
 	@tools/browser
