@@ -159,6 +159,25 @@ async def test_an_unknown_key_is_one_sentence_and_the_end(bench: Bench) -> None:
         await asyncio.wait_for(bench.running, 15)
 
 
+async def test_a_pass_that_a_switch_ended_says_hello_which_returns_its_claim_and_lease(bench: Bench) -> None:
+    blinked = iter([True])
+
+    async def switched_off(_sent: m.Message) -> m.Message:
+        raise Refusal(423, "fleet_switch")
+
+    async def authorize(sent: m.Authorize) -> m.Message:
+        if next(blinked, False):
+            bench.server.handlers["release"] = switched_off
+            raise Refusal(423, "fleet_switch")
+        bench.server.handlers.pop("release", None)
+        return await usual(sent)
+
+    usual = bench.server.authorize
+    bench.server.handlers["authorize"] = authorize
+    await bench.server.add("assign_role", **bench.role())
+    await bench.server.until("hello", 2)
+
+
 async def test_a_disabled_account_waits_and_its_reports_still_go_out(bench: Bench) -> None:
     async def away(_sent: m.Complete) -> m.Message:
         raise Drop
@@ -271,3 +290,15 @@ async def test_a_proxy_in_the_environment_is_not_used(bench: Bench, monkeypatch:
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     bench.start()
     assert await bench.server.until("hello", 2)
+
+
+@pytest.mark.parametrize("name", ["session-key", "vrchat-user"])
+async def test_a_damaged_file_of_the_account_stops_the_start_with_one_sentence(
+    bench: Bench, name: str
+) -> None:
+    await bench.server.until("hello")
+    await bench.end()
+    (damaged,) = bench.folder.glob(f"*/{name}")
+    damaged.write_bytes(b"\xff not what was here")
+    with pytest.raises(Invalid, match=r"is damaged\."):
+        await serve(bench.config(), nobody_to_ask, asyncio.Event())

@@ -24,6 +24,9 @@ MOST_PASSES = 10
 UNKNOWN_KEY = 401
 """The status with which the server refuses a worker key."""
 
+DISABLED = 423
+"""The status of every call but ``complete`` while the account may not work."""
+
 BREATH = 1.0
 """Seconds before the server is asked again when all that it names is in hand already."""
 
@@ -143,6 +146,9 @@ class AccountRunner:
             # by a hello at once.
             has_failed, self._account.must_say_hello = False, True
         except LastcallError as error:
+            if isinstance(error, Refused) and error.status == DISABLED:
+                # Nor could it give its claim and its lease back: the hello that is let in again does so.
+                has_failed, self._account.must_say_hello = False, True
             self._log.warning("pass ended", connection=key, code=error.code, reason=error.sentence)
         except Exception:  # noqa: BLE001 - a fault of ours with one connection must not end the others
             self._log.exception("pass failed", connection=key)
