@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import resource
+import shutil
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
@@ -49,6 +51,11 @@ def claim(nonce: str, connection: str = CONNECTION) -> ClaimRef:
         operation_id=fresh_id(),
         nonce=nonce.ljust(16, "0"),
     )
+
+
+def made(folder: Path) -> Path:
+    folder.mkdir()
+    return folder
 
 
 async def three_submissions(folder: Path, clock: WallClock) -> tuple[ClaimRef, ClaimRef, ClaimRef]:
@@ -279,3 +286,35 @@ def test_a_damaged_worker_id_is_refused(tmp_path: Path) -> None:
         StateFolder.open(tmp_path)
     (tmp_path / "worker-id").unlink()
     StateFolder.open(tmp_path).close()
+
+
+def test_a_disk_that_takes_nothing_at_the_start_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "pwrite", full)
+    with pytest.raises(Unavailable, match="No space left"):
+        StateFolder.open(tmp_path)
+    monkeypatch.undo()
+    StateFolder.open(tmp_path).close()
+
+
+def test_a_journal_that_is_no_file_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "journal").mkdir()
+    with pytest.raises(Unavailable, match="cannot be used: Is a directory"):
+        Journal.open(tmp_path, WallClock())
+
+
+async def test_a_copied_folder_vouches_for_nothing_and_forgets_nothing(tmp_path: Path) -> None:
+    """Twin: under the same id, the copy's silence would settle as *never sent* what the original sends."""
+    _, answered, alone = await three_submissions(made(tmp_path / "state"), WallClock())
+    original = Journal.open(tmp_path / "state", WallClock())
+    shutil.copytree(tmp_path / "state", tmp_path / "copy")
+    (tmp_path / "state").rename(tmp_path / "moved")
+    copy, moved = Journal.open(tmp_path / "copy", WallClock()), Journal.open(tmp_path / "moved", WallClock())
+    assert moved.id == original.id
+    assert copy.id != original.id
+    assert [entry.intent.claim for entry in copy.unreported(ACCOUNT)] == [answered, alone]
+    assert Journal.open(tmp_path / "copy", WallClock()).id == copy.id

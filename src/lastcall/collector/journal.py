@@ -3,7 +3,8 @@
 An *intent* is on the disk before the first byte of a write may leave; the *answer* before it is reported. So
 after a crash the journal tells three cases apart: an answer (it is reported), an intent alone (the outcome
 is unknown), and no intent (nothing was sent). The last one holds only for a journal that lost nothing, so a
-journal whose end was torn off goes on under a new id, which says nothing about what came before it.
+journal whose end was torn off goes on under a new id, which says nothing about what came before it. So does
+one whose folder was copied or restored from a backup: the original may know of writes that the copy does not.
 
 The file is append-only, one record a line: the CRC-32 of the JSON in eight hex digits, a space, the JSON.
 """
@@ -24,7 +25,7 @@ from pathlib import Path
 import msgspec
 
 from lastcall.clock import Clock
-from lastcall.collector.state import fresh_id, replace_durably
+from lastcall.collector.state import fresh_id, replace_durably, usable
 from lastcall.errors import Invalid, Unavailable
 from lastcall.protocol.messages import ClaimRef, KnownSubmission
 from lastcall.protocol.outcomes import Outcome
@@ -42,9 +43,10 @@ ROOM = 16 * 1024
 
 
 class Opened(msgspec.Struct, frozen=True, tag_field="record", tag="opened"):
-    """The first record: whose journal this is."""
+    """The first record: whose journal this is, and the inode of the folder that it was opened in."""
 
     journal_id: str
+    folder: int = 0
 
 
 class Intent(msgspec.Struct, frozen=True, tag_field="record", tag="intent"):
@@ -92,9 +94,12 @@ class Journal:
     return; they may be made from several tasks.
     """
 
-    def __init__(self, path: Path, clock: Clock, journal_id: str, submissions: dict[str, Submission]) -> None:
+    def __init__(
+        self, path: Path, clock: Clock, journal_id: str, place: int, submissions: dict[str, Submission]
+    ) -> None:
         self.path = path
         self.id = journal_id
+        self._place = place
         self.is_intact = True
         self._clock = clock
         self._submissions = submissions
@@ -108,15 +113,17 @@ class Journal:
     def open(cls, folder: Path, clock: Clock) -> Journal:
         """Read the journal in ``folder``, or start one. Raises ``Invalid`` when it is damaged in the middle."""
         path = folder / "journal"
-        content = path.read_bytes() if path.exists() else b""
+        with usable(folder):
+            content = path.read_bytes() if path.exists() else b""
+            place = folder.stat().st_ino
         records, good = _read(path, content)
         is_intact = good == len(content)
         submissions = _replay(path, records[1:])
-        keeps_id = bool(records) and is_intact
-        first = records[0] if keeps_id else Opened(fresh_id())
+        first = records[0] if records else Opened(fresh_id())
         if not isinstance(first, Opened):
             raise _damaged(path, 0)
-        journal = cls(path, clock, first.journal_id, submissions)
+        keeps_id = is_intact and first.folder == place
+        journal = cls(path, clock, first.journal_id if keeps_id else fresh_id(), place, submissions)
         journal.is_intact = is_intact
         journal._start_afresh()
         return journal
@@ -207,7 +214,7 @@ class Journal:
     def _start_afresh(self) -> None:
         """Write the file anew with what has to be kept, in one step, and append to that."""
         self._forget_what_is_old()
-        records: list[Record] = [Opened(self.id)]
+        records: list[Record] = [Opened(self.id, self._place)]
         for entry in self._submissions.values():
             records.append(entry.intent)
             if entry.answer is not None:

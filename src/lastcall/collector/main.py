@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import signal
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ from lastcall.collector.account import Account, Observe
 from lastcall.collector.journal import Journal
 from lastcall.collector.runner import AccountRunner
 from lastcall.collector.server import Server
-from lastcall.collector.state import StateFolder, replace_durably
+from lastcall.collector.state import StateFolder, replace_durably, usable
 from lastcall.collector.windows import Windows
 from lastcall.errors import Invalid, LastcallError
 from lastcall.protocol.steps import Step
@@ -25,6 +26,8 @@ from lastcall.vrchat.session import Credentials, Session
 from lastcall.vrchat.transport import Transport, user_agent_for
 
 _log = structlog.get_logger("lastcall.collector")
+
+_USER = re.compile(r"[A-Za-z0-9_-]{1,100}")
 
 FIRST_LIMIT = 1
 """Requests a minute of an account until the server has said how many: enough to prove who it is."""
@@ -149,15 +152,17 @@ async def _account(
     observe: Observe,
 ) -> Account:
     home = folder.path / account.account_id
-    home.mkdir(mode=0o700, exist_ok=True)
-    cookies = cookie_file(home / "session", key_file(home / "session-key"))
+    with usable(folder.path):
+        home.mkdir(mode=0o700, exist_ok=True)
+        cookies = cookie_file(home / "session", key_file(home / "session-key"))
     transport = Transport(config.vrchat_url, user_agent_for(config.contact), cookies, clock)
     try:
         known = _known_user(home / "vrchat-user")
         session = Session(transport, known)
         if known is None or cookies.header() is None or config.signs_in_anew:
             known = await _sign_in(session, account, ask)
-            replace_durably(home / "vrchat-user", f"{known}\n".encode())
+            with usable(folder.path):
+                replace_durably(home / "vrchat-user", f"{known}\n".encode())
             session = Session(transport, known)
     except LastcallError:
         await transport.close()
@@ -179,7 +184,14 @@ async def _account(
 
 def _known_user(path: Path) -> str | None:
     """Whose session the folder holds: every later sign-in has to be the same VRChat account."""
-    return path.read_text("utf-8").strip() or None if path.exists() else None
+    known = path.read_text("ascii", "replace").strip() if path.exists() else ""
+    if known and not _USER.fullmatch(known):
+        raise Invalid(
+            "vrchat_user",
+            f"The VRChat user in {path} is damaged.",
+            advice="Delete that file and sign in again, as the same account.",
+        )
+    return known or None
 
 
 async def _sign_in(session: Session, account: AccountConfig, ask: Ask) -> str:

@@ -7,6 +7,7 @@ import fcntl
 import os
 import re
 import secrets
+from collections.abc import Iterator
 from pathlib import Path
 
 from lastcall.errors import Invalid, Unavailable
@@ -34,15 +35,9 @@ class StateFolder:
     @classmethod
     def open(cls, path: Path) -> StateFolder:
         """Lock ``path`` (made, mode 0700, when missing). Raises ``Unavailable`` or ``Invalid``."""
-        try:
+        with usable(path):
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
             lock = os.open(path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        except OSError as error:
-            raise Unavailable(
-                "state_folder",
-                f"The state folder {path} cannot be used: {error.strerror}.",
-                advice="Give a folder that this user may write to.",
-            ) from error
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
@@ -54,9 +49,10 @@ class StateFolder:
                 advice="Stop that collector, or give this one a folder of its own.",
             ) from error
         try:
-            os.ftruncate(lock, 0)
-            os.pwrite(lock, f"{os.getpid()}\n".encode("ascii"), 0)
-            worker_id = cls._worker_id(path / "worker-id")
+            with usable(path):
+                os.ftruncate(lock, 0)
+                os.pwrite(lock, f"{os.getpid()}\n".encode("ascii"), 0)
+                worker_id = cls._worker_id(path / "worker-id")
         except BaseException:
             os.close(lock)
             raise
@@ -80,6 +76,19 @@ class StateFolder:
         with contextlib.suppress(OSError):
             os.ftruncate(self._lock, 0)
         os.close(self._lock)
+
+
+@contextlib.contextmanager
+def usable(path: Path) -> Iterator[None]:
+    """What the disk refuses in here, as one sentence about the state folder ``path``."""
+    try:
+        yield
+    except OSError as error:
+        raise Unavailable(
+            "state_folder",
+            f"The state folder {path} cannot be used: {error.strerror}.",
+            advice="Give a folder that this user may write to, on a disk with some space.",
+        ) from error
 
 
 def replace_durably(path: Path, content: bytes) -> None:

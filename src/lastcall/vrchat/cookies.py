@@ -69,7 +69,14 @@ def cookie_file(path: Path, key: bytes) -> Cookies:
 
     Raises ``Invalid`` when the file was written with another key or is damaged: nothing is overwritten then.
     """
-    cipher = Fernet(key)
+    try:
+        cipher = Fernet(key)
+    except ValueError as error:
+        raise Invalid(
+            "session_key",
+            f"The key of the VRChat session in {path} is damaged.",
+            advice="Restore it, or delete the key and the session, and sign in again.",
+        ) from error
 
     def save(values: Mapping[str, str]) -> None:
         _write_private(path, cipher.encrypt(msgspec.json.encode(dict(values))))
