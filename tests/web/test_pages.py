@@ -280,6 +280,16 @@ async def test_a_switch_asks_first_and_then_stops_everything(world: World, site:
     await set_fleet_switch(world.db, None, is_on=False)
 
 
+async def test_an_operator_is_told_how_an_account_that_must_sign_in_gets_back_to_work(
+    world: World, site: Site, visit: Visit
+) -> None:
+    alias = await world.db.pool.fetchval("select alias from accounts")
+    way_out = f"lastcall account ready {alias}"
+    assert way_out not in (await visit("operator").get("/operator")).text
+    await world.db.pool.execute("update accounts set state = 'auth_required'")
+    assert way_out in (await visit("operator").get("/operator")).text
+
+
 async def test_names_from_outside_are_data(world: World, site: Site, visit: Visit) -> None:
     await world.db.pool.execute("update connections set group_name = '<script>alert(1)</script>'")
     page = (await visit("owner").get(f"{CLUB}/scheduled")).text

@@ -153,7 +153,11 @@ class Session:
 
     def _over(self) -> AuthRequired:
         self._is_over = True
-        return AuthRequired("The VRChat account is not signed in.", advice="Sign in again at the collector.")
+        return AuthRequired(
+            "The VRChat account is not signed in.",
+            advice="Start the collector in a terminal with --sign-in-anew, "
+            "then say `lastcall account ready` at the server.",
+        )
 
 
 def _current_user(answer: Answer) -> _CurrentUser:
