@@ -81,3 +81,9 @@ class Unavailable(LastcallError):
     """Something this needs is not there right now (database away, shutting down)."""
 
     status = 503
+
+
+class DatabaseAway(Unavailable):
+    """The database cannot be reached. Its sentence names the server's address: it is for whoever runs this,
+    at a terminal and in the log, and no reader of a page is told.
+    """

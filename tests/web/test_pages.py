@@ -19,6 +19,7 @@ from lastcall.clubs.queries import roles_of
 from lastcall.clubs.staff import set_role_permissions
 from lastcall.connections.switches import set_fleet_switch
 from lastcall.db.ids import encode_id, new_id
+from lastcall.errors import DatabaseAway
 from lastcall.operations.schedules import Fixed
 from lastcall.operations.services.cancel import cancel
 from lastcall.people.sign_in import make_sign_in_link
@@ -324,3 +325,9 @@ async def test_nothing_is_queued_without_the_request_id_of_a_review(world: World
     answer = await visit("owner").post(f"{CLUB}/new/ban_member", {"people": user(3), "when": "now"})
     assert answer.status_code == 422
     assert await count(world, "operations") == 0
+
+
+def test_a_reader_is_not_told_where_the_database_is() -> None:
+    told = as_family(DatabaseAway("database_unreachable", "The database at /somewhere cannot be reached."))
+    assert told.status == 503
+    assert "/somewhere" not in told.sentence

@@ -14,7 +14,16 @@ import structlog
 from litestar import Request, Response
 from litestar.exceptions import HTTPException
 
-from lastcall.errors import Conflict, Disabled, Invalid, LastcallError, NotFound, TooFast, Unavailable
+from lastcall.errors import (
+    Conflict,
+    DatabaseAway,
+    Disabled,
+    Invalid,
+    LastcallError,
+    NotFound,
+    TooFast,
+    Unavailable,
+)
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -28,15 +37,16 @@ _BUSY = (asyncpg.LockNotAvailableError, asyncpg.QueryCanceledError, asyncpg.Dead
 
 def as_family(error: Exception) -> LastcallError:
     """Any exception as one of ours. What nobody expected is logged, and told without its details."""
+    if isinstance(error, DatabaseAway):
+        log.warning("database_away", code=error.code, reason=error.sentence, advice=error.advice)
+        return _lost()
     if isinstance(error, LastcallError):
         return error
     if isinstance(error, HTTPException):
         return _framework_error(error)
     causes = list(_causes(error))
     if any(isinstance(cause, _AWAY) for cause in causes):
-        return Unavailable(
-            "database_lost", "The connection to the database was lost.", advice="Try again in a moment."
-        )
+        return _lost()
     if any(isinstance(cause, _BUSY) for cause in causes):
         return Unavailable(
             "database_busy",
@@ -48,6 +58,12 @@ def as_family(error: Exception) -> LastcallError:
         "unexpected",
         "Something went wrong on the server.",
         advice="Try again; the server's log has the details.",
+    )
+
+
+def _lost() -> Unavailable:
+    return Unavailable(
+        "database_lost", "The connection to the database was lost.", advice="Try again in a moment."
     )
 
 

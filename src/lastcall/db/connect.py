@@ -13,7 +13,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import asyncpg
 
-from lastcall.errors import Invalid, LastcallError, Unavailable
+from lastcall.errors import DatabaseAway, Invalid, LastcallError, Unavailable
 
 MINIMUM_MAJOR = 15
 """The oldest PostgreSQL that is served; plans and locks are tested on it."""
@@ -196,7 +196,7 @@ def explain(where: str, error: Exception) -> LastcallError:
         case _:
             code, what = "database_unreachable", "cannot be reached: nothing listens there"
             advice = "Start the server, or correct host and port in DATABASE_URL."
-    return Unavailable(code, f"{where} {what}.", advice=advice)
+    return DatabaseAway(code, f"{where} {what}.", advice=advice)
 
 
 def _milliseconds(limit: timedelta) -> str:
