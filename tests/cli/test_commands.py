@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import socket
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
+
+from lastcall.db.embedded import running_url
 
 Start = Callable[..., "subprocess.Popen[str]"]
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -101,3 +106,22 @@ def test_first_steps_while_the_server_runs_and_its_clean_end(start: Start, comma
     again = start("serve", "--port", "0")
     read_until(again, "Lastcall is at")
     assert_one_sentence(command("person", "add", "ada@example.org"), "exists already")
+
+
+@pytest.mark.kill
+def test_a_server_whose_embedded_database_was_killed_ends_with_one_sentence(
+    start: Start, tmp_path: Path
+) -> None:
+    """Whoever supervises it starts both again; a server that stays without its database would answer 503 for ever."""
+    server = start("serve", "--port", "0")
+    read_until(server, "Lastcall is at")
+    url = running_url(tmp_path / "home")
+    assert url is not None
+    (socket_folder,) = parse_qs(urlsplit(url).query)["host"]
+    (lock,) = Path(socket_folder).glob(".s.PGSQL.*.lock")
+    os.kill(int(lock.read_text().split()[0]), signal.SIGKILL)
+    assert server.wait(timeout=30) == 1
+    assert server.stderr is not None
+    said = server.stderr.read()
+    assert "lastcall: The embedded database ended by itself" in said
+    assert "Traceback" not in said

@@ -43,11 +43,13 @@ def command_body(body: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, No
 
 
 @asynccontextmanager
-async def database_address(settings: Settings, *, join_running: bool) -> AsyncIterator[str]:
+async def database_address(
+    settings: Settings, *, join_running: bool, lost: Callable[[], None] | None = None
+) -> AsyncIterator[str]:
     """The address of this installation's database, which is started when it is the embedded one.
 
     ``join_running``: a command given while the server runs uses the server's database; a second server does
-    not.
+    not. ``lost`` is called when an embedded database that was started here has ended by itself.
     """
     from lastcall.db.embedded import EmbeddedServer, running_url
 
@@ -56,7 +58,13 @@ async def database_address(settings: Settings, *, join_running: bool) -> AsyncIt
         yield running
         return
     async with EmbeddedServer(settings.home, settings.postgres_bin) as server:
-        yield server.url
+        watching = asyncio.create_task(server.ended())
+        if lost is not None:
+            watching.add_done_callback(lambda ended: None if ended.cancelled() else lost())
+        try:
+            yield server.url
+        finally:
+            watching.cancel()
 
 
 @asynccontextmanager

@@ -140,8 +140,15 @@ async def serve(settings: Settings, *, clock: Clock = SYSTEM_CLOCK) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
+    has_lost_database = False
+
+    def lost() -> None:
+        nonlocal has_lost_database
+        has_lost_database = True
+        stop.set()
+
     with contextlib.closing(bind(settings.host, settings.port)) as taken:
-        async with database_address(settings, join_running=False) as url:
+        async with database_address(settings, join_running=False, lost=lost) as url:
             await migrate(url, SCHEMA)
             database = await Database.open(url)
             try:
@@ -152,3 +159,9 @@ async def serve(settings: Settings, *, clock: Clock = SYSTEM_CLOCK) -> None:
                     log.info("stopping")
             finally:
                 await database.close()
+    if has_lost_database:
+        raise Unavailable(
+            "database_ended",
+            "The embedded database ended by itself, so the server stopped.",
+            advice=f"Start the server again; {settings.home} has the database's log. Nothing committed is lost.",
+        )

@@ -48,6 +48,7 @@ SETTINGS: Mapping[str, str] = {
 """Given on the server's command line, so that an older data folder has them too."""
 
 _POLL = 0.01
+_GLANCE = 1.0
 _HERE = Path(__file__).parent
 
 
@@ -104,6 +105,12 @@ class EmbeddedServer:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await asyncio.shield(self._stop())
+
+    async def ended(self) -> None:
+        """Wait until PostgreSQL has ended by itself (killed, out of memory). Sends it nothing."""
+        process = self._process
+        while process is not None and process.poll() is None:  # noqa: ASYNC110 - its end sends no event
+            await asyncio.sleep(_GLANCE)
 
     async def _start(self) -> None:
         if sys.platform == "win32":
