@@ -413,6 +413,16 @@ create table staff_roles (
     constraint staff_roles_club_id_fkey FOREIGN KEY (club_id) REFERENCES clubs(id) ON DELETE CASCADE
 );
 
+create table unknown_submissions (
+    club_id uuid not null,
+    connection_id uuid not null,
+    nonce text not null,
+    operation_id uuid not null,
+    reported_at timestamp with time zone not null,
+    constraint unknown_submissions_pkey PRIMARY KEY (club_id, connection_id, nonce),
+    constraint unknown_submissions_club_id_connection_id_fkey FOREIGN KEY (club_id, connection_id) REFERENCES connections(club_id, id) ON DELETE CASCADE
+);
+
 create table worker_keys (
     account_id uuid not null,
     generation integer not null,

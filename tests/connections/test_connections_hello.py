@@ -92,6 +92,19 @@ async def test_a_frozen_connection_works_again_once_a_person_has_looked(site):
     assert (await site.lease()).fencing_token == 1
 
 
+async def test_what_a_person_has_looked_at_does_not_freeze_the_connection_again_but_news_does(site):
+    async def everything_is_unknown(_, facts: HelloFacts) -> HelloFindings:
+        return HelloFindings(unknown=tuple(facts.submissions))
+
+    listeners.on_hello(everything_is_unknown)
+    journal = journal_of(site, knows=2)
+    assert (await hello(site, journal)).frozen_connections == (site.connection_id,)
+    await thaw_connection(site.db, None, site.club_id, site.connection_id)
+    assert (await hello(site, journal)).frozen_connections == ()
+    assert await site.db.pool.fetchval("select frozen_at from connections") is None
+    assert (await hello(site, journal_of(site, knows=3))).frozen_connections == (site.connection_id,)
+
+
 async def test_a_journal_cannot_freeze_the_connection_of_another_account(site):
     await site.db.pool.execute(
         "insert into accounts (id, alias, vrchat_user_id, state, credential_generation)"

@@ -141,7 +141,7 @@ async def test_the_index_is_built_while_others_write(database: Database, door: D
     await database.pool.execute("update alembic_version set version_num = $1", INDEX_REVISION.down_revision)
     async with database.transaction():
         await door.overdue()
-        migrating = asyncio.create_task(migrate(database.url, SCHEMA))
+        migrating = asyncio.create_task(migrate(database.url, SCHEMA, to=INDEX_REVISION.revision))
         await eventually(lambda: database.pool.fetchval(BUILDS))
         request = await asyncio.create_task(door.overdue())
         assert not migrating.done(), "another writer got through while the build waited for the first"

@@ -43,6 +43,14 @@ _NOTE = text("""
     on conflict (account_id, worker_id) do update
     set journal_id = excluded.journal_id, release = excluded.release, last_hello_at = excluded.last_hello_at
 """)
+_IS_NEWS = text("""
+    insert into unknown_submissions (club_id, connection_id, nonce, operation_id, reported_at)
+    select c.club_id, c.id, :nonce, :operation_id, lastcall_now()
+    from connections c
+    where c.club_id = :club_id and c.id = :connection_id and c.account_id = :account_id
+    on conflict do nothing
+    returning nonce
+""")
 _FREEZE = text("""
     update connections
     set frozen_at = lastcall_now(), frozen_reason = :reason, updated_at = lastcall_now()
@@ -129,9 +137,22 @@ async def _judge(tx: Transaction, worker: Worker) -> None:
         raise refused(row.obstacle)
 
 
+async def _is_news(tx: Transaction, worker: Worker, reported: ReportedSubmission) -> bool:
+    about = {
+        "club_id": reported.club_id,
+        "connection_id": reported.connection_id,
+        "account_id": worker.account_id,
+        "nonce": reported.nonce,
+        "operation_id": reported.operation_id,
+    }
+    return await tx.scalar(_IS_NEWS, about) is not None
+
+
 async def _freeze(tx: Transaction, worker: Worker, unknown: Sequence[ReportedSubmission]) -> tuple[UUID, ...]:
     frozen: list[UUID] = []
-    for reported in unknown:
+    # The journal keeps telling of them; those that a person has looked at must not freeze it again.
+    news = [reported for reported in unknown if await _is_news(tx, worker, reported)]
+    for reported in news:
         connection_id = await tx.scalar(
             _FREEZE,
             {

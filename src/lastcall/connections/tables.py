@@ -218,3 +218,19 @@ class Evidence(Base):
     observed_at: Mapped[datetime]
     account_id: Mapped[UUID] = mapped_column(ForeignKey("accounts.id"))
     worker_id: Mapped[UUID]
+
+
+class UnknownSubmission(Base):
+    """A submission of a collector's journal that this database did not know when it was told of it. The first
+    telling freezes the connection; the journal tells it again at every hello, and once a person has looked
+    that is no news.
+    """
+
+    __tablename__ = "unknown_submissions"
+    __table_args__ = (tenant_reference("connections", "connection_id", on_delete="cascade"),)
+
+    club_id: Mapped[UUID] = mapped_column(primary_key=True)
+    connection_id: Mapped[UUID] = mapped_column(primary_key=True)
+    nonce: Mapped[str] = mapped_column(Text, primary_key=True)
+    operation_id: Mapped[UUID]
+    reported_at: Mapped[datetime]
