@@ -175,7 +175,8 @@ async def test_a_pass_that_a_switch_ended_says_hello_which_returns_its_claim_and
     usual = bench.server.authorize
     bench.server.handlers["authorize"] = authorize
     await bench.server.add("assign_role", **bench.role())
-    await bench.server.until("hello", 2)
+    anew = await bench.server.until("hello", 2)
+    assert anew.submissions == ()
 
 
 async def test_a_disabled_account_waits_and_its_reports_still_go_out(bench: Bench) -> None:
