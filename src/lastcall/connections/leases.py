@@ -16,12 +16,11 @@ from lastcall.connections.signals import LEASE_EXPIRY, work
 from lastcall.connections.worker import LeaseHeld, Worker
 from lastcall.db.connect import Connection
 from lastcall.db.database import Database
-from lastcall.db.pool import ConnectionPool
 from lastcall.db.transaction import Transaction
 from lastcall.deadlines.signals import Signal
 from lastcall.protocol.constants import LEASE_LIFE
 
-Fetcher: TypeAlias = Connection | ConnectionPool
+Fetcher: TypeAlias = "Connection | asyncpg.Pool[asyncpg.Record]"
 
 _TAKE = "select * from take_lease($1, $2, $3, $4, $5, $6)"
 _RENEW = "select * from renew_lease($1, $2, $3, $4, $5, $6, $7, $8)"

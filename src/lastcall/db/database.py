@@ -16,7 +16,6 @@ from sqlalchemy.pool import AsyncAdaptedQueuePool
 
 from lastcall.db.bus import PostCommitBus, XidStatus, as_xid_status
 from lastcall.db.connect import APPLICATION_NAME, Connection, StatementCounter, TimeLimits, connect
-from lastcall.db.pool import ConnectionPool
 from lastcall.db.transaction import OpenTransactions, Reader, Transaction
 from lastcall.errors import Unavailable
 
@@ -35,7 +34,7 @@ class Database:
         self._counter = StatementCounter()
         self._open = OpenTransactions()
         self._engine: AsyncEngine
-        self._pool: ConnectionPool
+        self._pool: asyncpg.Pool[asyncpg.Record]
 
     @classmethod
     async def open(
@@ -67,13 +66,20 @@ class Database:
             max_overflow=0,
             pool_timeout=POOL_WAIT,
         )
-        self._pool = ConnectionPool(self.connect, pool_size)
         event.listen(self._engine.sync_engine, "before_cursor_execute", self._count)
         event.listen(self._engine.sync_engine, "checkout", _refuse_closed)
         try:
             # The first connection asks the server about itself; later quiet must not include that.
             async with self._engine.connect():
                 pass
+            self._pool = await asyncpg.create_pool(
+                self.url,
+                connect=self._connect_for_pool,
+                connection_class=Connection,
+                min_size=0,
+                max_size=pool_size,
+                max_inactive_connection_lifetime=0,
+            )
         except BaseException:
             await self._engine.dispose()
             raise
@@ -88,7 +94,7 @@ class Database:
         await self._engine.dispose()
 
     @property
-    def pool(self) -> ConnectionPool:
+    def pool(self) -> asyncpg.Pool[asyncpg.Record]:
         """Raw connections for hot steps. A call on it is its own transaction and sends no messages."""
         return self._pool
 
@@ -140,6 +146,9 @@ class Database:
                     await connection.invalidate()
         finally:
             await asyncio.shield(connection.close())
+
+    async def _connect_for_pool(self, *_: object, **__: object) -> Connection:
+        return await self.connect()
 
     def _count(self, *_: object) -> None:
         self._counter.value += 1
