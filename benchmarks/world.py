@@ -119,7 +119,6 @@ async def loader(db: Database) -> AsyncIterator[asyncpg.Connection[asyncpg.Recor
         await connection.execute("set session_replication_role = replica; set synchronous_commit = off")
         yield connection
         await connection.execute("vacuum analyze")
-        await connection.execute("checkpoint")
     finally:
         await connection.close()
 
