@@ -805,12 +805,6 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION connection_is_workable(p_club uuid, p_connection uuid, p_account uuid, p_epoch timestamp with time zone, p_now timestamp with time zone)
- RETURNS boolean
- LANGUAGE sql
- STABLE
-AS $function$ select connection_obstacle(p_club, p_connection, p_account, p_epoch, p_now) = 'none' $function$;
-
 CREATE OR REPLACE FUNCTION connection_obstacle(p_club uuid, p_connection uuid, p_account uuid, p_epoch timestamp with time zone, p_now timestamp with time zone)
  RETURNS text
  LANGUAGE plpgsql

@@ -16,10 +16,11 @@ from typing import Any
 import pytest
 from operations_world import BOT, World, assignment
 
+from lastcall.connections.evidence import evidence_body
 from lastcall.db.connect import Connection
 from lastcall.errors import Conflict, LastcallError
 from lastcall.operations.services.cancel import cancel
-from lastcall.operations.services.worker import ClaimHeld, _body
+from lastcall.operations.services.worker import ClaimHeld
 from lastcall.protocol.outcomes import Outcome
 from lastcall.testing.locks import wait_until_blocked
 
@@ -390,4 +391,4 @@ async def test_submission_and_lateness_cannot_both_win(world: World) -> None:
 
 
 def _stored(world: World) -> str:
-    return _body(world.evidence())
+    return evidence_body(world.evidence())

@@ -11,7 +11,7 @@ from msgspec import inspect
 
 from lastcall.protocol import messages
 from lastcall.protocol.messages import CALLS, Claim, ClaimRef, Complete, Defer, Message
-from lastcall.protocol.outcomes import SHARED_FAULTS, TRANSIENT_CODES, Code, Outcome
+from lastcall.protocol.outcomes import TRANSIENT_CODES, Code, Outcome
 
 ID = "0" + "1" * 25
 CLAIM = ClaimRef(
@@ -108,7 +108,6 @@ def test_an_id_is_26_crockford_characters_and_nothing_else(wrong: str) -> None:
         msgspec.convert(body, Claim)
 
 
-def test_codes_that_defer_and_codes_that_end_a_pass_are_codes_of_the_collector() -> None:
+def test_codes_that_defer_are_codes_of_the_collector() -> None:
     assert set(Code) >= TRANSIENT_CODES
-    assert set(Code) >= SHARED_FAULTS
     assert Code.AUTHENTICATION not in TRANSIENT_CODES

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
-from uuid import UUID
 
 from lastcall.connections.refusals import refused
 from lastcall.connections.worker import LeaseHeld, Worker
@@ -57,11 +56,3 @@ async def reserve(db: Database, worker: Worker, amount: int, held: LeaseHeld | N
             return Reservation(False, row["least_limit"])
         case outcome:
             raise refused(outcome)
-
-
-def scope_of_account(account_id: UUID) -> str:
-    return f"account:{account_id}"
-
-
-def scope_of_connection(connection_id: UUID) -> str:
-    return f"connection:{connection_id}"

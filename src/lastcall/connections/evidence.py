@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from lastcall.db.jsonb import jsonb_text
 from lastcall.protocol.messages import OwnMemberEvidence, RoleSeen
 
 
@@ -13,7 +14,7 @@ def evidence_body(evidence: OwnMemberEvidence) -> str:
     """The JSON that is kept: the wire's own form, without the age."""
     fields: dict[str, Any] = msgspec.to_builtins(evidence)
     del fields["ageMs"]
-    return msgspec.json.encode(fields).decode()
+    return jsonb_text(fields)
 
 
 class GrantsSeen(msgspec.Struct, frozen=True, rename="camel"):

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from lastcall.errors import Conflict, Disabled, LastcallError, NotFound, NotSignedIn
 
-DISABLED_OUTCOMES = frozenset({"fleet_switch", "account_switch", "account_state"})
-"""The account as a whole may not work: 423."""
-
 _CONFLICTS = {
     "stale_lease": ("This lease is over or another worker holds it.", "Take the lease anew."),
     "held": ("Another worker holds this connection.", "Wait until it is offered again."),
@@ -28,6 +25,7 @@ _CONFLICTS = {
     ),
 }
 
+# The account as a whole may not work: 423.
 _DISABLED = {
     "fleet_switch": "The kill switch over all accounts is on.",
     "account_switch": "This account's kill switch is on.",

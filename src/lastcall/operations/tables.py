@@ -29,16 +29,6 @@ DATABASE_NOW = text("lastcall_now()")
 RESULT_BYTES_MOST = 8192
 """The largest result that is stored; a result is bounded (WRK-04)."""
 
-CLAIM_FIELDS = (
-    "claim_nonce",
-    "claim_account_id",
-    "claim_worker_id",
-    "claim_journal_id",
-    "claim_fencing_token",
-    "claim_generation",
-    "claim_expires_at",
-)
-
 SHAPES = (
     "pending0000",
     "pending0001",
@@ -52,8 +42,8 @@ SHAPES = (
     "missed0011",
 )
 """The shapes a row may have: its state, how many claim fields (all seven or none), then whether it has a
-submission, an end, a code. What was never submitted keeps no claim; a pending row has a code when it was
-deferred.
+submission, an end, a code. ``operation_is_whole`` in the database holds rows to it. What was never submitted
+keeps no claim; a pending row has a code when it was deferred.
 """
 
 _BOUNDED = f"octet_length(result::text) <= {RESULT_BYTES_MOST}"

@@ -48,6 +48,3 @@ TRANSIENT_CODES = frozenset(
     {Code.TIMEOUT, Code.NETWORK, Code.RATE_LIMIT, Code.TRANSIENT, Code.PROVIDER_UNAVAILABLE}
 )
 """Before the authorization these defer an operation; every other code rejects it."""
-
-SHARED_FAULTS = frozenset({Code.AUTHENTICATION, Code.RATE_LIMIT, Code.MEMBERSHIP})
-"""These end the pass before another provider request, once the operation's own outcome is recorded."""

@@ -40,11 +40,6 @@ class Recipients:
     people: tuple[Recipient, ...]
     problems: tuple[LineProblem, ...]
 
-    @property
-    def as_text(self) -> str:
-        """One id a line, as the review sends it on."""
-        return "\n".join(person.user_id for person in self.people)
-
 
 def read_recipients(text: str, most: int = MOST) -> Recipients:
     """The people in ``text`` and what is wrong with it, line by line. Profile addresses work as well as

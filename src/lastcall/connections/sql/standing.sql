@@ -64,12 +64,6 @@ begin
 end
 $$;
 
-create or replace function connection_is_workable(
-    p_club uuid, p_connection uuid, p_account uuid, p_epoch timestamptz, p_now timestamptz
-) returns boolean
-language sql stable
-as $$ select connection_obstacle(p_club, p_connection, p_account, p_epoch, p_now) = 'none' $$;
-
 -- The lease of exactly this worker and token is open and not over.
 create or replace function lease_is_current(
     p_club uuid, p_connection uuid, p_account uuid, p_worker uuid, p_token bigint, p_now timestamptz

@@ -18,11 +18,13 @@ import asyncpg
 import msgspec
 
 from lastcall.clock import SYSTEM_CLOCK, Clock
+from lastcall.connections.evidence import evidence_body
 from lastcall.connections.refusals import key_refused, refused
 from lastcall.connections.signals import work
 from lastcall.connections.worker import LeaseHeld, Worker
 from lastcall.db.database import Database
 from lastcall.db.ids import new_id
+from lastcall.db.jsonb import jsonb_text
 from lastcall.deadlines.signals import IN_DOUBT, Signal
 from lastcall.errors import Conflict, Disabled, Invalid
 from lastcall.operations.codes import known
@@ -171,7 +173,7 @@ class WorkerSteps:
             kind.feature,
             list(kind.grants),
             kind.is_protective,
-            _body(evidence),
+            evidence_body(evidence),
             timedelta(milliseconds=evidence.age_ms),
         )
         try:
@@ -336,20 +338,8 @@ def _bounded(result: Mapping[str, str]) -> str | None:
             field="result",
         )
     texts, most = dict(result), RESULT_TEXT_MOST
-    while len(stored := _stored(texts)) > RESULT_BYTES_MOST - RESULT_BYTES_SPARE:
+    while len((stored := jsonb_text(texts)).encode()) > RESULT_BYTES_MOST - RESULT_BYTES_SPARE:
         # Rather part of what VRChat said than no outcome.
         most //= 2
         texts = {name: text[:most] for name, text in result.items()}
-    return stored.decode()
-
-
-def _body(evidence: OwnMemberEvidence) -> str:
-    """Evidence as it is stored: the wire's own form without its age."""
-    body = msgspec.to_builtins(evidence)
-    del body["ageMs"]
-    return _stored(body).decode()
-
-
-def _stored(value: Mapping[str, Any]) -> bytes:
-    """As JSON that the database takes: it has no zero character, which VRChat's texts may hold."""
-    return msgspec.json.encode(value).replace(b"\\u0000", b"\\ufffd")
+    return stored
