@@ -168,6 +168,21 @@ create table fleet_settings (
     constraint fleet_settings_range_check CHECK (((requests_per_minute >= 1) AND (requests_per_minute <= 6000)))
 );
 
+create table identities (
+    id uuid not null,
+    person_id uuid not null,
+    provider text not null,
+    issuer text not null,
+    subject text not null,
+    label text not null,
+    created_at timestamp with time zone default lastcall_now() not null,
+    last_used_at timestamp with time zone,
+    constraint identities_pkey PRIMARY KEY (id),
+    constraint identities_issuer_subject_key UNIQUE (issuer, subject),
+    constraint identities_person_id_fkey FOREIGN KEY (person_id) REFERENCES people(id) ON DELETE CASCADE
+);
+CREATE INDEX identities_person_id_idx ON identities USING btree (person_id);
+
 create table invites (
     club_id uuid not null,
     id uuid not null,
@@ -304,6 +319,24 @@ CREATE INDEX operations_runnable_idx ON operations USING btree (club_id, connect
 CREATE INDEX operations_submitted_expiry_idx ON operations USING btree (claim_expires_at, id) WHERE (state = 'submitted'::text);
 CREATE INDEX operations_upcoming_idx ON operations USING btree (club_id, kind, due_at, id) WHERE (completed_at IS NULL);
 
+create table passkeys (
+    id uuid not null,
+    person_id uuid not null,
+    credential_id bytea not null,
+    public_key bytea not null,
+    sign_count bigint not null,
+    name text not null,
+    transports text[] not null,
+    is_backed_up boolean not null,
+    created_at timestamp with time zone default lastcall_now() not null,
+    last_used_at timestamp with time zone,
+    constraint passkeys_pkey PRIMARY KEY (id),
+    constraint passkeys_credential_id_key UNIQUE (credential_id),
+    constraint passkeys_sign_count_check CHECK ((sign_count >= 0)),
+    constraint passkeys_person_id_fkey FOREIGN KEY (person_id) REFERENCES people(id) ON DELETE CASCADE
+);
+CREATE INDEX passkeys_person_id_idx ON passkeys USING btree (person_id);
+
 create table people (
     id uuid not null,
     email text not null,
@@ -367,6 +400,31 @@ create table sessions (
     constraint sessions_person_id_fkey FOREIGN KEY (person_id) REFERENCES people(id) ON DELETE CASCADE
 );
 CREATE INDEX sessions_person_id_idx ON sessions USING btree (person_id);
+
+create table sign_in_flows (
+    id uuid not null,
+    kind text not null,
+    purpose text not null,
+    person_id uuid,
+    provider text,
+    state_hash bytea not null,
+    browser_hash bytea not null,
+    next text default '/'::text not null,
+    created_at timestamp with time zone default lastcall_now() not null,
+    expires_at timestamp with time zone not null,
+    used_at timestamp with time zone,
+    constraint sign_in_flows_pkey PRIMARY KEY (id),
+    constraint sign_in_flows_state_hash_key UNIQUE (state_hash),
+    constraint sign_in_flows_browser_hash_length_check CHECK ((octet_length(browser_hash) = 32)),
+    constraint sign_in_flows_kind_check CHECK ((kind = ANY (ARRAY['passkey'::text, 'provider'::text]))),
+    constraint sign_in_flows_person_check CHECK (((purpose = 'sign_in'::text) = (person_id IS NULL))),
+    constraint sign_in_flows_provider_check CHECK (((kind = 'provider'::text) = (provider IS NOT NULL))),
+    constraint sign_in_flows_purpose_check CHECK ((purpose = ANY (ARRAY['sign_in'::text, 'add'::text, 'step_up'::text]))),
+    constraint sign_in_flows_state_hash_length_check CHECK ((octet_length(state_hash) = 32)),
+    constraint sign_in_flows_person_id_fkey FOREIGN KEY (person_id) REFERENCES people(id) ON DELETE CASCADE
+);
+CREATE INDEX sign_in_flows_expires_at_idx ON sign_in_flows USING btree (expires_at);
+CREATE INDEX sign_in_flows_person_id_idx ON sign_in_flows USING btree (person_id);
 
 create table sign_in_links (
     id uuid not null,

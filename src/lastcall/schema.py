@@ -14,6 +14,7 @@ import lastcall.connections.tables
 import lastcall.db.tables
 import lastcall.decisions.tables
 import lastcall.operations.tables
+import lastcall.people.sign_in_tables
 import lastcall.people.tables  # noqa: F401
 from lastcall.db.base import Base
 from lastcall.db.routines import Schema
