@@ -1,28 +1,36 @@
-"""Who may do what in a club. Services ask here first; hot steps ask the same of ``person_holds`` in SQL."""
+"""Who may do what in a club. Services ask here first; hot steps ask the same of ``person_holds`` in SQL.
+
+Every question names the scope that an API token needs for it. Asked in a transaction with any scope but
+``Scope.READ`` it holds the club's gate ``FOR SHARE`` until the transaction ends, and only then looks: a change of
+authority either waits for the command to end or is seen by it. A command that itself changes authority calls
+``bump_gate`` *before* it asks, because two that shared the gate first would wait for each other.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from uuid import UUID
 
-from sqlalchemy import text
+from sqlalchemy import TextClause, text
 
 from lastcall.clubs.permissions import ALL_PERMISSIONS, Permission
-from lastcall.db.transaction import Reader
+from lastcall.db.transaction import Reader, Transaction
 from lastcall.errors import NotAllowed, NotFound
 from lastcall.people.actor import Actor
+from lastcall.people.scopes import Scope
 
 
 @dataclass(frozen=True)
 class Standing:
     """What one person is in one club. ``provider_role_ids`` are the VRChat roles (lower case) they may
-    assign.
+    assign, ``assignable_role_ids`` the staff roles that their own roles let them hand on.
     """
 
     is_owner: bool
     is_staff: bool
     permissions: frozenset[Permission]
     provider_role_ids: frozenset[str]
+    assignable_role_ids: frozenset[UUID] = frozenset()
 
     def holds(self, permission: Permission) -> bool:
         """Whether the person has this permission, by role or as the owner."""
@@ -32,27 +40,38 @@ class Standing:
         """Whether the person may assign this VRChat role; the owner may assign any."""
         return self.is_owner or provider_role_id.lower() in self.provider_role_ids
 
+    def may_hand_on(self, role_id: UUID) -> bool:
+        """Whether the person may give and take this staff role; the owner any, others need ``manage_staff``."""
+        return self.is_owner or (
+            Permission.MANAGE_STAFF in self.permissions and role_id in self.assignable_role_ids
+        )
 
-_STANDING = text("""
-    select c.owner_id = p.id as is_owner, r.permissions, r.permitted_provider_role_ids
-    from clubs c
-    join people p on p.id = :person_id and p.blocked_at is null
-    left join (
-        staff_assignments a
-        join staff_roles r on r.club_id = a.club_id and r.id = a.role_id and r.state = 'active'
-    ) on a.club_id = c.id and a.person_id = p.id
-    where c.id = :club_id
-""")
+
+_LOOK = text("select * from club_standing(:club_id, :person_id)")
+_HOLD_AND_LOOK = text("select * from held_club_standing(:club_id, :person_id)")
 
 _NOBODY = Standing(is_owner=False, is_staff=False, permissions=frozenset(), provider_role_ids=frozenset())
 
 
 async def standing(tx: Reader, club_id: UUID, person_id: UUID) -> Standing:
-    """What the person is in the club now, in one statement. Strangers and blocked persons stand as nobody.
+    """What the person is in the club now, in one statement. Strangers and blocked persons stand as nobody, and
+    everybody does in a club that is being deleted.
 
     A stored permission that this version does not know allows nothing.
     """
-    rows = (await tx.execute(_STANDING, {"club_id": club_id, "person_id": person_id})).all()
+    return await _standing(tx, _LOOK, club_id, person_id)
+
+
+async def standing_of(tx: Reader, actor: Actor, club_id: UUID, *, scope: Scope) -> Standing:
+    """The actor's standing, whatever it is. Raises ``NotAllowed`` for a token without the scope, before any look
+    at the club: a token learns nothing of what it was not made for."""
+    actor.require_scope(scope)
+    holds_gate = isinstance(tx, Transaction) and scope is not Scope.READ
+    return await _standing(tx, _HOLD_AND_LOOK if holds_gate else _LOOK, club_id, actor.person_id)
+
+
+async def _standing(tx: Reader, statement: TextClause, club_id: UUID, person_id: UUID) -> Standing:
+    rows = (await tx.execute(statement, {"club_id": club_id, "person_id": person_id})).all()
     if not rows:
         return _NOBODY
     roles = [row for row in rows if row.permissions is not None]
@@ -66,22 +85,25 @@ async def standing(tx: Reader, club_id: UUID, person_id: UUID) -> Standing:
             provider_role
             for role in roles
             if Permission.ASSIGN_VRCHAT_ROLES in role.permissions
-            for provider_role in role.permitted_provider_role_ids
+            for provider_role in role.provider_role_ids
         ),
+        assignable_role_ids=frozenset(role_id for role in roles for role_id in role.assignable_role_ids),
     )
 
 
-async def require_staff(tx: Reader, actor: Actor, club_id: UUID) -> Standing:
+async def require_staff(tx: Reader, actor: Actor, club_id: UUID, *, scope: Scope) -> Standing:
     """The actor's standing; ``NotFound`` when they are not on the club's staff, as for an unknown club."""
-    found = await standing(tx, club_id, actor.person_id)
+    found = await standing_of(tx, actor, club_id, scope=scope)
     if not found.is_staff:
         raise club_unknown()
     return found
 
 
-async def require(tx: Reader, actor: Actor, club_id: UUID, permission: Permission) -> Standing:
+async def require(
+    tx: Reader, actor: Actor, club_id: UUID, permission: Permission, *, scope: Scope
+) -> Standing:
     """The actor's standing; ``NotFound`` off the staff, ``NotAllowed`` on it without the permission."""
-    found = await require_staff(tx, actor, club_id)
+    found = await require_staff(tx, actor, club_id, scope=scope)
     if not found.holds(permission):
         raise NotAllowed(
             "permission_missing",
@@ -91,9 +113,9 @@ async def require(tx: Reader, actor: Actor, club_id: UUID, permission: Permissio
     return found
 
 
-async def require_owner(tx: Reader, actor: Actor, club_id: UUID) -> Standing:
+async def require_owner(tx: Reader, actor: Actor, club_id: UUID, *, scope: Scope) -> Standing:
     """The actor's standing; ``NotFound`` off the staff, ``NotAllowed`` for staff that do not own the club."""
-    found = await require_staff(tx, actor, club_id)
+    found = await require_staff(tx, actor, club_id, scope=scope)
     if not found.is_owner:
         raise NotAllowed("owner_only", "Only the owner of the club may do this.", advice="Ask the owner.")
     return found

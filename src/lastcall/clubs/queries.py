@@ -8,12 +8,13 @@ from uuid import UUID
 from sqlalchemy import select, union
 
 from lastcall.clubs.permissions import Permission
-from lastcall.clubs.policy import Standing, club_unknown, standing
+from lastcall.clubs.policy import Standing, club_unknown, require_staff
 from lastcall.clubs.service import SLUG_DIRECTORY
 from lastcall.clubs.tables import Club, StaffAssignment, StaffRole
 from lastcall.db.tables import Directory
 from lastcall.db.transaction import Reader
 from lastcall.people.actor import Actor
+from lastcall.people.scopes import Scope
 
 MY_CLUBS_LIMIT = 100  # discovery of one's own clubs stops there
 
@@ -43,19 +44,24 @@ class RoleView:
 _VIEW = (Club.id, Club.slug, Club.name, Club.zone, Club.state)
 
 
-async def clubs_of(tx: Reader, person_id: UUID) -> list[ClubView]:
-    """The clubs the person owns or works for, by name; at most ``MY_CLUBS_LIMIT``."""
+async def clubs_of(tx: Reader, actor: Actor) -> list[ClubView]:
+    """The clubs the actor owns or works for, by name; at most ``MY_CLUBS_LIMIT``."""
+    actor.require_scope(Scope.READ)
     mine = union(
-        select(Club.id).where(Club.owner_id == person_id),
+        select(Club.id).where(Club.owner_id == actor.person_id),
         select(StaffAssignment.club_id)
         .join(
             StaffRole,
             (StaffRole.club_id == StaffAssignment.club_id) & (StaffRole.id == StaffAssignment.role_id),
         )
-        .where(StaffAssignment.person_id == person_id, StaffRole.state == "active"),
+        .where(StaffAssignment.person_id == actor.person_id, StaffRole.state == "active"),
     ).subquery()
     rows = await tx.execute(
-        select(*_VIEW).join(mine, mine.c.id == Club.id).order_by(Club.name, Club.id).limit(MY_CLUBS_LIMIT)
+        select(*_VIEW)
+        .join(mine, mine.c.id == Club.id)
+        .where(Club.state != "deleting")
+        .order_by(Club.name, Club.id)
+        .limit(MY_CLUBS_LIMIT)
     )
     return [ClubView(**row._mapping) for row in rows.all()]
 
@@ -63,10 +69,7 @@ async def clubs_of(tx: Reader, person_id: UUID) -> list[ClubView]:
 async def club_by_slug(tx: Reader, actor: Actor, slug: str) -> tuple[ClubView, Standing]:
     """The club at ``slug`` and what the actor is there. ``NotFound`` for a club they are not on the staff of."""
     club = await club_at(tx, slug)
-    found = await standing(tx, club.id, actor.person_id)
-    if not found.is_staff:
-        raise club_unknown()
-    return club, found
+    return club, await require_staff(tx, actor, club.id, scope=Scope.READ)
 
 
 async def club_at(tx: Reader, slug: str) -> ClubView:

@@ -16,8 +16,8 @@ from lastcall.db.database import Database
 from lastcall.db.ids import new_id
 from lastcall.db.tables import Directory
 from lastcall.db.transaction import Transaction
-from lastcall.errors import Conflict, Invalid, NotAllowed, NotFound
-from lastcall.people.actor import Actor
+from lastcall.errors import Conflict, Invalid, NotFound
+from lastcall.people.actor import Actor, require_operator
 from lastcall.people.tables import Person
 
 SLUG_DIRECTORY = "slug"
@@ -33,8 +33,7 @@ async def add_club(
     Operators and the host's command line (no ``actor``) may. Raises ``Invalid`` for a malformed name, slug or
     zone, ``NotFound`` for an unknown owner and ``Conflict`` when another club has the slug.
     """
-    if actor is not None and not actor.is_operator:
-        raise NotAllowed("operators_only", "Only an operator may add clubs.", advice="Ask an operator.")
+    require_operator(actor)
     name = _valid_name(name)
     _check_slug(slug)
     _check_zone(zone)

@@ -16,7 +16,7 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 from lastcall.clubs.activity import log
 from lastcall.clubs.gates import bump_gate
 from lastcall.clubs.permissions import Permission
-from lastcall.clubs.policy import Standing, require, require_owner
+from lastcall.clubs.policy import require, require_owner
 from lastcall.clubs.tables import Club, StaffAssignment, StaffRole
 from lastcall.db.clock import NOW
 from lastcall.db.database import Database
@@ -24,6 +24,7 @@ from lastcall.db.ids import new_id
 from lastcall.db.transaction import Transaction
 from lastcall.errors import Invalid, NotAllowed, NotFound
 from lastcall.people.actor import Actor
+from lastcall.people.scopes import Scope
 from lastcall.people.tables import Person
 
 
@@ -34,6 +35,7 @@ async def assign_role(db: Database, actor: Actor, club_id: UUID, role_id: UUID, 
     changes their own roles, and the owner holds none.
     """
     async with db.transaction() as tx:
+        await bump_gate(tx, club_id)
         await _require_delegation(tx, actor, club_id, role_id, person_id)
         if await tx.scalar(select(Person.id).where(Person.id == person_id)) is None:
             raise NotFound("person_unknown", "There is no such person.")
@@ -92,7 +94,8 @@ async def set_assignable_roles(
     """Set the roles that holders may hand on (with ``manage_staff``). Owner only."""
     wanted = set(assignable_role_ids)
     async with db.transaction() as tx:
-        await require_owner(tx, actor, club_id)
+        await bump_gate(tx, club_id)
+        await require_owner(tx, actor, club_id, scope=Scope.STAFF)
         known = await tx.execute(
             select(StaffRole.id).where(
                 StaffRole.club_id == club_id, StaffRole.state == "active", StaffRole.id.in_(wanted)
@@ -108,7 +111,7 @@ async def _edit_role(
 ) -> None:
     async with db.transaction() as tx:
         await bump_gate(tx, club_id)
-        await require_owner(tx, actor, club_id)
+        await require_owner(tx, actor, club_id, scope=Scope.STAFF)
         edited = await tx.scalar(
             update(StaffRole)
             .where(StaffRole.club_id == club_id, StaffRole.id == role_id, StaffRole.state == "active")
@@ -124,7 +127,7 @@ async def _edit_role(
 async def _require_delegation(
     tx: Transaction, actor: Actor, club_id: UUID, role_id: UUID, person_id: UUID
 ) -> None:
-    found = await require(tx, actor, club_id, Permission.MANAGE_STAFF)
+    found = await require(tx, actor, club_id, Permission.MANAGE_STAFF, scope=Scope.STAFF)
     role = await tx.scalar(
         select(StaffRole.id).where(
             StaffRole.club_id == club_id, StaffRole.id == role_id, StaffRole.state == "active"
@@ -138,32 +141,12 @@ async def _require_delegation(
             "Nobody changes their own roles.",
             advice="Ask the owner or another manager of staff.",
         )
-    if not await _may_hand_on(tx, found, actor, club_id, role_id):
+    if not found.may_hand_on(role_id):
         raise NotAllowed(
             "role_not_assignable",
             "None of your roles may hand this role on.",
             advice="Ask the owner to assign it, or to let your role do so.",
         )
-
-
-async def _may_hand_on(tx: Transaction, found: Standing, actor: Actor, club_id: UUID, role_id: UUID) -> bool:
-    if found.is_owner:
-        return True
-    hand_on = await tx.scalar(
-        select(StaffRole.id)
-        .join(
-            StaffAssignment,
-            (StaffAssignment.club_id == StaffRole.club_id) & (StaffAssignment.role_id == StaffRole.id),
-        )
-        .where(
-            StaffRole.club_id == club_id,
-            StaffRole.state == "active",
-            StaffAssignment.person_id == actor.person_id,
-            StaffRole.assignable_role_ids.contains([role_id]),
-        )
-        .limit(1)
-    )
-    return hand_on is not None
 
 
 def _role_unknown() -> NotFound:

@@ -21,8 +21,8 @@ from lastcall.db.clock import NOW
 from lastcall.db.database import Database
 from lastcall.db.ids import new_id
 from lastcall.db.transaction import Transaction
-from lastcall.errors import Conflict, Invalid, NotAllowed, NotFound
-from lastcall.people.actor import Actor
+from lastcall.errors import Conflict, Invalid, NotFound
+from lastcall.people.actor import Actor, require_operator
 from lastcall.people.audit import audit
 from lastcall.people.tokens import token_hash
 
@@ -45,12 +45,6 @@ class NewKey:
     account_id: UUID
     generation: int
     key: str
-
-
-def require_operator(actor: Actor | None) -> None:
-    """Raise ``NotAllowed`` for a person who is no operator."""
-    if actor is not None and not actor.is_operator:
-        raise NotAllowed("operators_only", "Only an operator may do this.", advice="Ask an operator.")
 
 
 async def add_account(db: Database, actor: Actor | None, alias: str, vrchat_user_id: str) -> NewKey:

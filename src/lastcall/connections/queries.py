@@ -11,8 +11,7 @@ from sqlalchemy import Row, text
 from lastcall.connections.evidence import GrantsSeen, grants_of
 from lastcall.connections.states import BASELINE_GRANTS, Feature
 from lastcall.db.transaction import Reader
-from lastcall.errors import NotAllowed
-from lastcall.people.actor import Actor
+from lastcall.people.actor import Actor, require_operator
 from lastcall.protocol.messages import RoleSeen
 
 _USED = """
@@ -215,8 +214,7 @@ async def connection_card(tx: Reader, club_id: UUID) -> ConnectionCard | None:
 
 async def overview(tx: Reader, actor: Actor | None) -> Overview:
     """Fleet, accounts and connections; operators only. No ``actor`` means the host's command line."""
-    if actor is not None and not actor.is_operator:
-        raise NotAllowed("operators_only", "Only an operator may see this.", advice="Ask an operator.")
+    require_operator(actor)
     fleet = (await tx.execute(_FLEET)).one()
     accounts = (await tx.execute(_ACCOUNTS)).all()
     connections = (await tx.execute(_CONNECTIONS)).all()

@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from sqlalchemy import text
 
 from lastcall.clubs.activity import COMMAND_LINE, log
-from lastcall.connections.accounts import require_operator
 from lastcall.connections.gates import lock_fleet, raise_gates
 from lastcall.connections.leases import end_open_leases
 from lastcall.connections.listeners import EpochEnd, epoch_ends
 from lastcall.connections.signals import CONNECTION_TOPIC, work
 from lastcall.db.bus import Hint
 from lastcall.db.database import Database
-from lastcall.people.actor import Actor
+from lastcall.people.actor import Actor, require_operator
 from lastcall.people.audit import audit
 
 RESTORED = "restored"

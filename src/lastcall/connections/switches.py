@@ -14,7 +14,6 @@ from sqlalchemy import select, update
 from lastcall.clubs.activity import COMMAND_LINE, log
 from lastcall.clubs.permissions import Permission
 from lastcall.clubs.policy import require
-from lastcall.connections.accounts import require_operator
 from lastcall.connections.gates import lock_account, lock_fleet, raise_gate
 from lastcall.connections.signals import CONNECTION_TOPIC, key_drop, work
 from lastcall.connections.tables import ALLOWANCE_MOST, Account, Connection, FleetSettings
@@ -23,8 +22,9 @@ from lastcall.db.clock import NOW
 from lastcall.db.database import Database
 from lastcall.db.transaction import Transaction
 from lastcall.errors import Invalid, NotFound
-from lastcall.people.actor import Actor
+from lastcall.people.actor import Actor, require_operator
 from lastcall.people.audit import audit
+from lastcall.people.scopes import Scope
 
 
 async def set_fleet_switch(db: Database, actor: Actor | None, *, is_on: bool) -> None:
@@ -124,9 +124,10 @@ async def set_connection_limit(
 
 
 async def require_connection_manager(tx: Transaction, actor: Actor | None, club_id: UUID) -> None:
-    """An operator, or ``manage_connection`` in the club."""
-    if actor is not None and not actor.is_operator:
-        await require(tx, actor, club_id, Permission.MANAGE_CONNECTION)
+    """An operator (with a token: one made for that), or ``manage_connection`` in the club."""
+    if actor is None or (actor.is_operator and actor.has_scope(Scope.OPERATOR)):
+        return
+    await require(tx, actor, club_id, Permission.MANAGE_CONNECTION, scope=Scope.CONNECTION)
 
 
 def connection_unknown() -> NotFound:

@@ -30,6 +30,7 @@ from lastcall.deadlines.signals import Signal
 from lastcall.decisions.tables import Retention
 from lastcall.errors import Conflict
 from lastcall.people.actor import Actor
+from lastcall.people.scopes import Scope
 
 JOIN_REQUEST_RETENTION = "join_request_retention"  # the owner's name, which signals carry
 _REFRESH = text("select lowest, later from refresh_join_requests(:club_id, :ids)")
@@ -119,8 +120,8 @@ async def _change(
     decide: Callable[[RetentionView], dict[str, Any]],
 ) -> RetentionView:
     async with db.transaction() as tx:
-        await require_readable(tx, actor, club_id)
-        await require(tx, actor, club_id, Permission.MANAGE_RETENTION)
+        await require_readable(tx, actor, club_id, scope=Scope.ACCESS)
+        await require(tx, actor, club_id, Permission.MANAGE_RETENTION, scope=Scope.ACCESS)
         activity_at = await _lock(tx, club_id, request_id)
         before = _view(await _read(tx, club_id, request_id))
         if before.version != seen_version:

@@ -10,7 +10,7 @@ begin
     return exists (
         select
         from people p
-        join clubs c on c.id = p_club
+        join clubs c on c.id = p_club and c.state <> 'deleting'
         where p.id = p_person
           and p.blocked_at is null
           and (
@@ -37,7 +37,7 @@ begin
     return exists (
         select
         from people p
-        join clubs c on c.id = p_club
+        join clubs c on c.id = p_club and c.state <> 'deleting'
         where p.id = p_person
           and p.blocked_at is null
           and (

@@ -13,6 +13,7 @@ from lastcall.operations.machine import UNSENT, State
 from lastcall.operations.queries import OperationView, operation
 from lastcall.operations.signals import changed
 from lastcall.people.actor import Actor
+from lastcall.people.scopes import Scope
 
 _LOCK = "select from operations where club_id = $1 and id = $2 for no key update"
 _CANCEL = "select settle_unsent($1, $2, 'cancelled', 'cancelled_by_staff', lastcall_now())"
@@ -28,9 +29,9 @@ async def cancel(
     when it moved on.
     """
     async with db.transaction() as tx:
-        # The lock first: what is read and judged after it stays true until the commit.
+        # The locks first, the gate's with the standing: what is judged after them stays true until the commit.
+        standing = await require_staff(tx, actor, club_id, scope=Scope.OPERATIONS)
         await tx.raw.fetch(_LOCK, club_id, operation_id)
-        standing = await require_staff(tx, actor, club_id)
         row = await operation(tx, standing, actor, club_id, operation_id)
         if row.actor_id != actor.person_id and not standing.holds(Permission.MANAGE_SCHEDULED_ACTIONS):
             raise NotAllowed(

@@ -26,6 +26,7 @@ from lastcall.operations.kinds.kind import Kind, Payload, fields_of
 from lastcall.operations.schedules import Schedule, due_time, late_at
 from lastcall.operations.signals import LATE_PENDING, changed
 from lastcall.people.actor import Actor
+from lastcall.people.scopes import Scope
 
 MOST_PAYLOADS = 100
 """A request holds at most so many (ENQ-02)."""
@@ -97,7 +98,8 @@ async def enqueue(
     _check_form(request_key, payloads)
     async with db.transaction() as tx:
         # ENQ-12: who lost the permission cannot read ids back by a replay.
-        asked = _check_authority(await require_staff(tx, actor, club_id), request_key, payloads, schedule)
+        standing = await require_staff(tx, actor, club_id, scope=Scope.OPERATIONS)
+        asked = _check_authority(standing, request_key, payloads, schedule)
         known = await _replay(tx, actor, club_id, asked)
         if known is not None:
             return known

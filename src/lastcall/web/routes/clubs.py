@@ -17,7 +17,7 @@ async def clubs(
 ) -> Response[str]:
     async with web.database.read() as tx:
         now = await database_now(tx)
-        found = await clubs_of(tx, visitor.actor.person_id)
+        found = await clubs_of(tx, visitor.actor)
     return web.pages.show(request, "clubs.html", Place("clubs"), now, clubs=found)
 
 
