@@ -53,6 +53,26 @@ create table allowances (
     constraint allowances_side_by_side_check CHECK ((cardinality(recent_until) = cardinality(recent_granted)))
 );
 
+create table api_tokens (
+    id uuid not null,
+    person_id uuid not null,
+    name text not null,
+    token_hash bytea not null,
+    hint text not null,
+    scopes text[] not null,
+    created_at timestamp with time zone default lastcall_now() not null,
+    expires_at timestamp with time zone not null,
+    last_used_at timestamp with time zone,
+    revoked_at timestamp with time zone,
+    constraint api_tokens_pkey PRIMARY KEY (id),
+    constraint api_tokens_token_hash_key UNIQUE (token_hash),
+    constraint api_tokens_at_most_a_year_check CHECK ((expires_at <= (created_at + '8784:00:00'::interval))),
+    constraint api_tokens_scopes_not_empty_check CHECK ((cardinality(scopes) > 0)),
+    constraint api_tokens_token_hash_length_check CHECK ((octet_length(token_hash) = 32)),
+    constraint api_tokens_person_id_fkey FOREIGN KEY (person_id) REFERENCES people(id) ON DELETE CASCADE
+);
+CREATE INDEX api_tokens_person_id_idx ON api_tokens USING btree (person_id);
+
 create table audit_log (
     id uuid not null,
     actor_person_id uuid,
@@ -63,7 +83,9 @@ create table audit_log (
     constraint audit_log_pkey PRIMARY KEY (id),
     constraint audit_log_actor_person_id_fkey FOREIGN KEY (actor_person_id) REFERENCES people(id) ON DELETE SET NULL
 );
+CREATE INDEX audit_log_actor_person_id_created_at_id_idx ON audit_log USING btree (actor_person_id, created_at, id);
 CREATE INDEX audit_log_created_at_id_idx ON audit_log USING btree (created_at, id);
+CREATE INDEX audit_log_subject_created_at_id_idx ON audit_log USING btree (subject, created_at, id);
 
 create table club_gates (
     club_id uuid not null,
@@ -254,6 +276,14 @@ create table leases (
 );
 CREATE INDEX leases_open_idx ON leases USING btree (expires_at, connection_id) WHERE (released_at IS NULL);
 
+create table mail_preferences (
+    person_id uuid not null,
+    topic text not null,
+    is_on boolean not null,
+    constraint mail_preferences_pkey PRIMARY KEY (person_id, topic),
+    constraint mail_preferences_person_id_fkey FOREIGN KEY (person_id) REFERENCES people(id) ON DELETE CASCADE
+);
+
 create table operation_requests (
     club_id uuid not null,
     id uuid not null,
@@ -344,8 +374,12 @@ create table people (
     is_operator boolean default false not null,
     blocked_at timestamp with time zone,
     created_at timestamp with time zone default lastcall_now() not null,
-    constraint people_pkey PRIMARY KEY (id)
+    email_verified_at timestamp with time zone,
+    erased_at timestamp with time zone,
+    constraint people_pkey PRIMARY KEY (id),
+    constraint people_erased_is_blocked_check CHECK (((erased_at IS NULL) OR (blocked_at IS NOT NULL)))
 );
+CREATE INDEX people_created_at_id_idx ON people USING btree (created_at, id);
 CREATE UNIQUE INDEX people_lower_email_key ON people USING btree (lower(email));
 
 create table retention (
@@ -394,8 +428,13 @@ create table sessions (
     created_at timestamp with time zone default lastcall_now() not null,
     expires_at timestamp with time zone not null,
     revoked_at timestamp with time zone,
+    user_agent text default ''::text not null,
+    signed_in_by text not null,
+    authenticated_at timestamp with time zone default lastcall_now() not null,
+    last_seen_at timestamp with time zone default lastcall_now() not null,
     constraint sessions_pkey PRIMARY KEY (id),
     constraint sessions_token_hash_key UNIQUE (token_hash),
+    constraint sessions_signed_in_by_check CHECK ((signed_in_by = ANY (ARRAY['link'::text, 'code'::text, 'passkey'::text, 'provider'::text, 'command line'::text]))),
     constraint sessions_token_hash_length_check CHECK ((octet_length(token_hash) = 32)),
     constraint sessions_person_id_fkey FOREIGN KEY (person_id) REFERENCES people(id) ON DELETE CASCADE
 );
@@ -428,16 +467,31 @@ CREATE INDEX sign_in_flows_person_id_idx ON sign_in_flows USING btree (person_id
 
 create table sign_in_links (
     id uuid not null,
-    person_id uuid not null,
+    person_id uuid,
     token_hash bytea not null,
     created_at timestamp with time zone default lastcall_now() not null,
     expires_at timestamp with time zone not null,
     used_at timestamp with time zone,
+    email text,
+    purpose text default 'sign_in'::text not null,
+    browser_hash bytea,
+    code_hash bytea,
+    attempts integer default 0 not null,
     constraint sign_in_links_pkey PRIMARY KEY (id),
     constraint sign_in_links_token_hash_key UNIQUE (token_hash),
+    constraint sign_in_links_attempts_check CHECK ((attempts >= 0)),
+    constraint sign_in_links_code_has_browser_check CHECK (((browser_hash IS NULL) = (code_hash IS NULL))),
+    constraint sign_in_links_for_whom_check CHECK (
+CASE
+    WHEN (purpose = 'sign_in'::text) THEN (num_nonnulls(person_id, email) = 1)
+    WHEN (purpose = 'email'::text) THEN (num_nonnulls(person_id, email) = 2)
+    ELSE ((person_id IS NOT NULL) AND (email IS NULL))
+END),
+    constraint sign_in_links_purpose_check CHECK ((purpose = ANY (ARRAY['sign_in'::text, 'step_up'::text, 'email'::text]))),
     constraint sign_in_links_token_hash_length_check CHECK ((octet_length(token_hash) = 32)),
     constraint sign_in_links_person_id_fkey FOREIGN KEY (person_id) REFERENCES people(id) ON DELETE CASCADE
 );
+CREATE INDEX sign_in_links_browser_hash_idx ON sign_in_links USING btree (browser_hash) WHERE (used_at IS NULL);
 CREATE INDEX sign_in_links_person_id_idx ON sign_in_links USING btree (person_id);
 
 create table staff_assignments (

@@ -9,9 +9,10 @@ import pytest
 from operations_world import World, assignment, ban, invitation
 
 from lastcall.clubs.policy import Standing, standing
+from lastcall.db.cursor import Cursor
 from lastcall.errors import Conflict, NotAllowed, NotFound
 from lastcall.operations.machine import State
-from lastcall.operations.queries import Cursor, OperationView, history, operation, request_rollups, upcoming
+from lastcall.operations.queries import OperationView, history, operation, request_rollups, upcoming
 from lastcall.operations.services.cancel import cancel
 from lastcall.people.actor import Actor
 from lastcall.protocol.outcomes import Outcome

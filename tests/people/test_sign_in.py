@@ -10,6 +10,7 @@ import pytest
 from lastcall.db.bus import CacheDrop
 from lastcall.db.database import Database
 from lastcall.errors import NotFound, NotSignedIn
+from lastcall.people.links import LINK_LIFE
 from lastcall.people.service import add_person, block_person, unblock_person
 from lastcall.people.sessions import (
     SESSION_LIFE,
@@ -18,7 +19,7 @@ from lastcall.people.sessions import (
     end_session,
     session_key,
 )
-from lastcall.people.sign_in import LINK_LIFE, make_sign_in_link, peek_sign_in_link, redeem_sign_in_link
+from lastcall.people.sign_in import make_sign_in_link, peek_sign_in_link, redeem_sign_in_link
 from lastcall.testing.clock import TestClock
 from lastcall.testing.locks import wait_until_blocked
 
@@ -121,7 +122,7 @@ async def test_a_blocked_person_has_no_session_and_gets_no_link(database: Databa
         await make_sign_in_link(database, MAIL)
     await unblock_person(database, None, actor.person_id)
     assert await actor_of_session(database, session) is None, "unblocking revives no session"
-    assert await peek_sign_in_link(database, link)
+    assert await peek_sign_in_link(database, link) is None, "nor a link that was open"
 
 
 async def test_a_block_that_waits_for_a_sign_in_ends_the_new_session(database: Database) -> None:

@@ -183,9 +183,9 @@ async def test_every_route_answers_every_wrong_way_as_its_line_says(
     pages = {route for route in routes_of(app) if not route.split(" ", 1)[1].startswith(WORKER)}
     assert pages == set(LINES), "a route without a line, or a line without a route"
     await world.db.pool.execute(
-        "insert into sessions (id, person_id, token_hash, created_at, expires_at)"
-        " select gen_random_uuid(), person_id, sha256('expired'), now() - interval '2 d', now() - interval '1 d'"
-        " from sessions where person_id = $1",
+        "insert into sessions (id, person_id, token_hash, signed_in_by, created_at, expires_at)"
+        " select gen_random_uuid(), person_id, sha256('expired'), 'link', now() - interval '2 d',"
+        " now() - interval '1 d' from sessions where person_id = $1",
         world.actors["owner"].person_id,
     )
     wrong: list[str] = []

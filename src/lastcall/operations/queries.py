@@ -13,6 +13,7 @@ import msgspec
 
 from lastcall.clubs.permissions import Permission
 from lastcall.clubs.policy import Standing
+from lastcall.db.cursor import FIRST, LAST, Cursor
 from lastcall.db.transaction import Reader
 from lastcall.errors import NotFound
 from lastcall.operations.codes import REASONS, Reason
@@ -23,14 +24,6 @@ from lastcall.people.actor import Actor
 
 PAGE_MOST = 200
 """Rows of one page at most."""
-
-
-@dataclass(frozen=True)
-class Cursor:
-    """The last row of a page, at the database's full precision: its due time (upcoming) or its end (history)."""
-
-    time: datetime
-    id: UUID
 
 
 @dataclass(frozen=True)
@@ -140,8 +133,6 @@ _ROLLUPS = """
      where q.club_id = $1 and q.id = any ($2::uuid[]) and q.kind = any ($3::text[])
      group by q.club_id, q.id, p.id, o.state
 """
-_FIRST = Cursor(datetime.fromisoformat("0001-01-02T00:00:00+00:00"), UUID(int=0))
-_LAST = Cursor(datetime.fromisoformat("9999-12-30T00:00:00+00:00"), UUID(int=2**128 - 1))
 
 
 async def upcoming(
@@ -155,7 +146,7 @@ async def upcoming(
     limit: int = 50,
 ) -> list[OperationView]:
     """What is not over, by due time; ``after`` is the last row of the page before."""
-    start = after or _FIRST
+    start = after or FIRST
     shown = _shown(standing, kinds)
     rows = await tx.raw.fetch(_UPCOMING, club_id, shown, start.time, start.id, min(limit, PAGE_MOST))
     return _views(rows, standing, actor)
@@ -173,7 +164,7 @@ async def history(
     limit: int = 50,
 ) -> list[OperationView]:
     """What is over, the newest end first; ``after`` is the last row of the page before."""
-    start = after or _LAST
+    start = after or LAST
     shown = _shown(standing, kinds)
     chosen = None if states is None else [state.value for state in states]
     rows = await tx.raw.fetch(_HISTORY, club_id, shown, start.time, start.id, min(limit, PAGE_MOST), chosen)

@@ -1,24 +1,26 @@
-"""Commands on people: add and block."""
+"""What operators do to people: add, block, make an operator."""
 
 from __future__ import annotations
 
+from typing import Any
 from uuid import UUID
 
-from sqlalchemy import insert, select, update
+from sqlalchemy import Row, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from lastcall.db.clock import NOW
 from lastcall.db.database import Database
 from lastcall.db.ids import new_id
-from lastcall.errors import Conflict, Invalid, NotAllowed, NotFound
-from lastcall.people.actor import Actor
+from lastcall.db.transaction import Transaction
+from lastcall.errors import Conflict, NotAllowed, NotFound
+from lastcall.people.actor import Actor, require_operator
+from lastcall.people.api_tokens import revoke_all_tokens
 from lastcall.people.audit import audit
+from lastcall.people.links import end_links
 from lastcall.people.listeners import person_blocked
+from lastcall.people.names import valid_email, valid_name
 from lastcall.people.sessions import end_all_sessions
 from lastcall.people.tables import Person
-
-EMAIL_LENGTH = 254  # characters, RFC 5321's limit for a forward path
-NAME_LENGTH = 80  # characters
 
 
 async def add_person(
@@ -29,8 +31,8 @@ async def add_person(
     Raises ``Invalid`` for a malformed address or name and ``Conflict`` when the address is taken (without
     regard to case).
     """
-    _require_operator(actor)
-    email, display_name = _valid_email(email), _valid_name(display_name)
+    require_operator(actor)
+    email, display_name = valid_email(email), valid_name(display_name)
     person_id = new_id()
     async with db.transaction() as tx:
         try:
@@ -51,10 +53,13 @@ async def add_person(
 
 
 async def block_person(db: Database, actor: Actor | None, person_id: UUID) -> None:
-    """Take away a person's sessions and all they may do, in every club, at once. Blocking twice is once."""
-    _require_operator(actor)
+    """Take away a person's sessions, tokens and all they may do, in every club, at once. Blocking twice is
+    once. Nobody blocks themself: so an operator always remains.
+    """
+    _require_recent_operator(actor, person_id)
     async with db.transaction() as tx:
         await person_blocked(tx, person_id)
+        await _lock(tx, actor, person_id)
         blocked = await tx.scalar(
             update(Person)
             .where(Person.id == person_id, Person.blocked_at.is_(None))
@@ -62,59 +67,69 @@ async def block_person(db: Database, actor: Actor | None, person_id: UUID) -> No
             .returning(Person.id)
         )
         if blocked is None:
-            await _require_known(db, person_id)
             return
+        await end_links(tx, person_id)
         await end_all_sessions(db, person_id)
+        await revoke_all_tokens(tx, person_id)
         await audit(tx, actor.person_id if actor else None, "person.blocked", str(person_id))
 
 
 async def unblock_person(db: Database, actor: Actor | None, person_id: UUID) -> None:
-    """Give a blocked person their roles' authority back; they sign in anew."""
-    _require_operator(actor)
+    """Give a blocked person their roles' authority back; they sign in anew and make new tokens. Raises
+    ``Conflict`` for an erased person.
+    """
+    _require_recent_operator(actor, person_id)
     async with db.transaction() as tx:
-        unblocked = await tx.scalar(
-            update(Person)
-            .where(Person.id == person_id, Person.blocked_at.is_not(None))
-            .values(blocked_at=None)
-            .returning(Person.id)
-        )
-        if unblocked is None:
-            await _require_known(db, person_id)
+        person = await _lock(tx, actor, person_id)
+        if person.erased_at is not None:
+            raise Conflict("person_erased", "This person was erased, and that is for good.")
+        if person.blocked_at is None:
             return
+        await tx.execute(update(Person).where(Person.id == person_id).values(blocked_at=None))
         await audit(tx, actor.person_id if actor else None, "person.unblocked", str(person_id))
 
 
-def _require_operator(actor: Actor | None) -> None:
-    if actor is not None and not actor.is_operator:
-        raise NotAllowed("operators_only", "Only an operator may do this.", advice="Ask an operator.")
+async def set_operator(db: Database, actor: Actor | None, person_id: UUID, *, is_operator: bool) -> None:
+    """Make a person an operator, or no longer one. Nobody does it to themself: so an operator always remains."""
+    _require_recent_operator(actor, person_id)
+    async with db.transaction() as tx:
+        person = await _lock(tx, actor, person_id)
+        if person.is_operator == is_operator:
+            return
+        await tx.execute(update(Person).where(Person.id == person_id).values(is_operator=is_operator))
+        action = "person.made_operator" if is_operator else "person.no_longer_operator"
+        await audit(tx, actor.person_id if actor else None, action, str(person_id))
 
 
-async def _require_known(db: Database, person_id: UUID) -> None:
-    async with db.read() as tx:
-        if await tx.scalar(select(Person.id).where(Person.id == person_id)) is None:
-            raise NotFound("person_unknown", "There is no such person.")
-
-
-def _valid_email(email: str) -> str:
-    email = email.strip()
-    local, at, domain = email.rpartition("@")
-    if not (local and at and domain) or len(email) > EMAIL_LENGTH or any(c.isspace() for c in email):
-        raise Invalid(
-            "email_malformed",
-            f"{email!r} is not an e-mail address.",
-            advice=f"Give one address like name@example.org, at most {EMAIL_LENGTH} characters.",
-            field="email",
+def _require_recent_operator(actor: Actor | None, person_id: UUID) -> None:
+    require_operator(actor)
+    if actor is None:
+        return
+    actor.require_recent()
+    if actor.person_id == person_id:
+        raise NotAllowed(
+            "not_to_oneself",
+            "You cannot do this to yourself.",
+            advice="Another operator can, and so can the command line of the host.",
         )
-    return email
 
 
-def _valid_name(name: str) -> str:
-    name = name.strip()
-    if not 1 <= len(name) <= NAME_LENGTH or not name.isprintable():
-        raise Invalid(
-            "name_malformed",
-            "The name is empty, too long or holds control characters.",
-            advice=f"Give a name of 1 to {NAME_LENGTH} printable characters.",
-            field="display_name",
-        )
-    return name
+async def _lock(tx: Transaction, actor: Actor | None, person_id: UUID) -> Row[Any]:
+    """The person, locked together with the operator who acts, in the order of their ids: of two operators who
+    turn on each other at once, the second is one no longer and is refused.
+    """
+    ids = {person_id} | ({actor.person_id} if actor else set())
+    rows = await tx.execute(
+        select(Person.id, Person.is_operator, Person.blocked_at, Person.erased_at)
+        .where(Person.id.in_(ids))
+        .order_by(Person.id)
+        .with_for_update(key_share=True)
+    )
+    people = {row.id: row for row in rows.all()}
+    if actor is not None and not (
+        people[actor.person_id].is_operator and not people[actor.person_id].blocked_at
+    ):
+        raise NotAllowed("operators_only", "You are no longer an operator.", advice="Ask an operator.")
+    if person_id not in people:
+        raise NotFound("person_unknown", "There is no such person.")
+    return people[person_id]

@@ -1,33 +1,59 @@
-"""One-time sign-in links: made by the command line or mailed, opened any number of times, used up by one
-POST.
+"""Signing in by a one-time link, opened any number of times and used up by one POST, or by its code.
+
+A link that was mailed signs in the browser that asked for it and no other. Opened elsewhere (on the phone that
+has the mail) it shows its code, to be typed into the browser that asked.
 """
 
 from __future__ import annotations
 
-from datetime import timedelta
+from dataclasses import dataclass
+from uuid import UUID
 
-from sqlalchemy import func, insert, select, update
+from sqlalchemy import func, select, update
+from sqlalchemy.dialects.postgresql import insert
 
 from lastcall.db.clock import NOW
 from lastcall.db.database import Database
 from lastcall.db.ids import new_id
+from lastcall.db.transaction import Transaction
 from lastcall.errors import NotFound, NotSignedIn
 from lastcall.people.actor import Actor
 from lastcall.people.audit import audit
-from lastcall.people.sessions import open_session
+from lastcall.people.links import (
+    Link,
+    Purpose,
+    bound_to,
+    find_by_code,
+    find_by_token,
+    make_link,
+    usable,
+    use_up,
+)
+from lastcall.people.names import NAME_LENGTH
+from lastcall.people.sessions import Browser, Way, open_session
 from lastcall.people.tables import Person, SignInLink
-from lastcall.people.tokens import new_token, token_hash
+from lastcall.people.tokens import code_of, token_hash
 
-LINK_LIFE = timedelta(minutes=15)
+_NOBODYS = Browser()
+
+
+@dataclass(frozen=True)
+class LinkView:
+    """A link that still works, as whoever opened it sees it. ``is_here``: this browser may use it; any other
+    shows ``code``, to be typed where the link was asked for."""
+
+    name: str
+    is_here: bool
+    code: str
 
 
 async def make_sign_in_link(db: Database, email: str) -> str:
-    """A fresh token for the person with this address (any case); it is shown once and lives ``LINK_LIFE``.
+    """A fresh token for the person with this address (any case), for the host's command line: the first browser
+    that presses its button is signed in.
 
-    Raises ``NotFound`` for an address nobody has and for a blocked person, in words for the host's command
-    line; a public form must not repeat them.
+    Raises ``NotFound`` for an address nobody has and for a blocked person, in words for a terminal; a public
+    form must not repeat them.
     """
-    token = new_token()
     async with db.transaction() as tx:
         person_id = await tx.scalar(
             select(Person.id).where(
@@ -41,69 +67,107 @@ async def make_sign_in_link(db: Database, email: str) -> str:
                 advice="Add them first with `lastcall person add`, or unblock them.",
                 field="email",
             )
-        await tx.execute(
-            insert(SignInLink).values(
-                id=new_id(), person_id=person_id, token_hash=token_hash(token), expires_at=NOW + LINK_LIFE
-            )
-        )
+        token = await make_link(tx, Purpose.SIGN_IN, person_id=person_id)
         await audit(tx, None, "sign_in_link.made", str(person_id))
     return token
 
 
-async def peek_sign_in_link(db: Database, token: str) -> bool:
-    """Whether the link would still sign somebody in. Opening it never uses it up: mail scanners open
+async def peek_sign_in_link(db: Database, token: str, browser_key: str = "") -> LinkView | None:
+    """What the link would do, if it still does anything. Opening it never uses it up: mail scanners open
     links.
     """
     async with db.read() as tx:
-        usable = await tx.scalar(
-            select(SignInLink.id)
-            .join(Person, Person.id == SignInLink.person_id)
-            .where(
-                SignInLink.token_hash == token_hash(token),
-                SignInLink.used_at.is_(None),
-                SignInLink.expires_at > NOW,
-                Person.blocked_at.is_(None),
-            )
-        )
-    return usable is not None
-
-
-async def redeem_sign_in_link(db: Database, token: str) -> tuple[str, Actor]:
-    """Use the link up and open a session; answers the session's token and who signed in.
-
-    Of two redemptions at once exactly one wins. Unknown, used, expired and blocked all raise the same
-    ``NotSignedIn``, so that a guesser learns nothing.
-    """
-    async with db.transaction() as tx:
-        # The locks first: the link against a second redemption, the person against being blocked meanwhile.
-        person_id = await tx.scalar(
-            select(SignInLink.person_id)
-            .where(SignInLink.token_hash == token_hash(token))
-            .with_for_update(key_share=True)
-        )
-        person = (
+        row = (
             await tx.execute(
-                select(Person.id, Person.display_name, Person.is_operator)
-                .where(Person.id == person_id, Person.blocked_at.is_(None))
-                .with_for_update(read=True)
+                select(
+                    func.coalesce(Person.display_name, SignInLink.email).label("name"),
+                    bound_to(browser_key).label("is_here"),
+                )
+                .outerjoin(Person, Person.id == SignInLink.person_id)
+                .where(
+                    SignInLink.token_hash == token_hash(token),
+                    SignInLink.purpose == Purpose.SIGN_IN,
+                    Person.blocked_at.is_(None),
+                    *usable(),
+                )
             )
         ).one_or_none()
-        used = await tx.scalar(
-            update(SignInLink)
-            .where(
-                SignInLink.token_hash == token_hash(token),
-                SignInLink.used_at.is_(None),
-                SignInLink.expires_at > NOW,
-            )
-            .values(used_at=NOW)
-            .returning(SignInLink.id)
+    return None if row is None else LinkView(row.name, row.is_here, code_of(token))
+
+
+async def redeem_sign_in_link(db: Database, token: str, browser: Browser = _NOBODYS) -> tuple[str, Actor]:
+    """Use the link up and open a session; answers the session's token and who signed in.
+
+    Of two redemptions at once exactly one wins. Unknown, used, expired, blocked and bound to another browser
+    all raise the same ``NotSignedIn``, so that a guesser learns nothing.
+    """
+    refusal = NotSignedIn(
+        "link_not_usable",
+        "This sign-in link is used up, expired or unknown.",
+        advice="Ask for a new one; a link works once and for 15 minutes.",
+    )
+    async with db.transaction() as tx:
+        link = await find_by_token(tx, token)
+        if link is None:
+            raise refusal
+        way = Way.COMMAND_LINE if link.browser_hash is None else Way.LINK
+        return await _sign_in(tx, link, way, browser, refusal)
+
+
+async def redeem_sign_in_code(db: Database, code: str, browser: Browser) -> tuple[str, Actor]:
+    """As ``redeem_sign_in_link``, by the code of a link that this browser asked for. Five wrong ones end it."""
+    async with db.transaction(outermost=True) as tx:
+        link = await find_by_code(tx, Purpose.SIGN_IN, code, browser.key)
+        if link is not None:
+            return await _sign_in(tx, link, Way.CODE, browser, wrong_code())
+    # Told after the commit, which counted the attempt.
+    raise wrong_code()
+
+
+def wrong_code() -> NotSignedIn:
+    """The one answer to a wrong code, a late one, one too many, and one that nobody was ever sent."""
+    return NotSignedIn(
+        "code_not_usable",
+        "This code is wrong or no longer works.",
+        advice="Check it, or ask for a new one: after five wrong ones a code is worth nothing.",
+        field="code",
+    )
+
+
+async def _sign_in(
+    tx: Transaction, link: Link, way: Way, browser: Browser, refusal: NotSignedIn
+) -> tuple[str, Actor]:
+    if not await use_up(tx, link.id, browser.key):
+        raise refusal
+    # The link is locked; now the person, against being blocked meanwhile.
+    person_id = link.person_id or await _person_of_address(tx, link.email)
+    person = (
+        await tx.execute(
+            select(Person.id, Person.display_name, Person.is_operator, Person.email_verified_at)
+            .where(Person.id == person_id, Person.blocked_at.is_(None))
+            .with_for_update(read=True)
         )
-        if person is None or used is None:
-            raise NotSignedIn(
-                "link_not_usable",
-                "This sign-in link is used up, expired or unknown.",
-                advice="Ask for a new one; a link works once and for 15 minutes.",
-            )
-        session_token = await open_session(tx, person.id)
-        await audit(tx, person.id, "person.signed_in", str(person.id))
-    return session_token, Actor(person.id, person.display_name, person.is_operator)
+    ).one_or_none()
+    if person is None:
+        raise refusal
+    if way is not Way.COMMAND_LINE and person.email_verified_at is None:
+        await tx.execute(update(Person).where(Person.id == person.id).values(email_verified_at=NOW))
+    token, session_id = await open_session(tx, person.id, way, browser)
+    return token, Actor(
+        person.id, person.display_name, person.is_operator, session_id=session_id, is_recent=True
+    )
+
+
+async def _person_of_address(tx: Transaction, email: str) -> UUID:
+    """Whoever has this address, which the link's reader showed to be theirs; made now if nobody has."""
+    made: UUID | None = await tx.scalar(
+        insert(Person)
+        .values(id=new_id(), email=email, display_name=email.partition("@")[0][:NAME_LENGTH])
+        .on_conflict_do_nothing()
+        .returning(Person.id)
+    )
+    if made is not None:
+        await audit(tx, made, "person.joined", str(made))
+        return made
+    found: UUID = await tx.scalar(select(Person.id).where(func.lower(Person.email) == email.lower()))
+    return found

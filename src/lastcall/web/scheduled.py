@@ -10,10 +10,11 @@ from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from uuid import UUID
 
+from lastcall.db.cursor import Cursor
 from lastcall.db.ids import decode_id, encode_id
 from lastcall.errors import Invalid
 from lastcall.operations.machine import State
-from lastcall.operations.queries import Cursor, OperationView, RequestRollup
+from lastcall.operations.queries import OperationView, RequestRollup
 from lastcall.web.looks import KINDS, Look, Why, state_look, why
 from lastcall.web.times import Zoned
 

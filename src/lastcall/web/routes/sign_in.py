@@ -25,7 +25,7 @@ async def sign_in_page(request: PageRequest, web: NamedDependency[Web]) -> Respo
 @get("/sign-in/{token:str}", opt=access(Access.PUBLIC))
 async def open_link(request: PageRequest, web: NamedDependency[Web], token: FromPath[str]) -> Response[str]:
     """Mail scanners open links too, so opening uses nothing up."""
-    is_good = await peek_sign_in_link(web.database, token)
+    is_good = await peek_sign_in_link(web.database, token) is not None
     return _link_page(request, web, token, is_good=is_good)
 
 
