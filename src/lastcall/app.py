@@ -16,6 +16,7 @@ from litestar.types import Message, Scope
 import lastcall.clubs.registration
 import lastcall.decisions.registration
 import lastcall.operations.listeners
+from lastcall.api.heads import HeadAnswers
 from lastcall.api.problems import problem
 from lastcall.api.worker.routes import WorkerServices, worker_routes
 from lastcall.clock import SYSTEM_CLOCK, Clock
@@ -117,7 +118,7 @@ def create_app(house: House) -> Litestar:
         deadlines=house.scheduler.status,
         presence=house.board.presence,
     )
-    return Litestar(
+    app = Litestar(
         route_handlers=[web_routes(), *worker_routes(house.workers)],
         lifespan=[house.lifespan],
         state=State({"database": house.database, "cookies": house.cookies, "web": web}),
@@ -126,6 +127,8 @@ def create_app(house: House) -> Litestar:
         openapi_config=None,
         logging_config=None,
     )
+    app.asgi_handler = HeadAnswers(app.asgi_handler)
+    return app
 
 
 def _answer(request: Request[Any, Any, Any], exception: Exception) -> Response[Any]:

@@ -5,6 +5,7 @@ Each carries a stable ``code``, a sentence for a person, and ``advice``: what th
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 
@@ -50,9 +51,31 @@ class Conflict(LastcallError):
 
 
 class Invalid(LastcallError):
-    """The input breaks a rule; ``field`` names where."""
+    """The input breaks a rule; ``field`` names where. ``others`` are further fields, each with what is wrong
+    there, when several were seen at once.
+    """
 
     status = 422
+    others: Sequence[tuple[str, str]] = ()
+
+
+class WrongRequest(LastcallError):
+    """The address does not take a request of this form: another method, too large, another type of body or
+    answer. ``status`` is HTTP's own for it, and ``headers`` go with the answer.
+    """
+
+    def __init__(
+        self,
+        code: str,
+        sentence: str,
+        *,
+        status: int,
+        advice: str = "",
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(code, sentence, advice=advice)
+        self.status = status
+        self.headers = dict(headers or {})
 
 
 class Disabled(LastcallError):

@@ -160,7 +160,10 @@ async def ask(visitor: Visitor, method: str, path: str, fields: dict[str, str], 
     if method == "POST":
         return (await visitor.post(path, fields, token=token)).status_code
     async with visitor.client.stream("GET", path) as answer:  # an event stream never ends by itself
-        return answer.status_code
+        got = answer.status_code
+    head = await visitor.client.head(path)
+    assert (head.status_code, head.content) == (got, b""), f"HEAD {path} is not GET {path} without a body"
+    return got
 
 
 def unknown_path(line: Line, key: str) -> str:

@@ -4,7 +4,7 @@ answers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from http import HTTPStatus
 from typing import Any
 
@@ -21,8 +21,10 @@ from lastcall.errors import (
     Invalid,
     LastcallError,
     NotFound,
+    NotSignedIn,
     TooFast,
     Unavailable,
+    WrongRequest,
 )
 
 MEDIA_TYPE = "application/problem+json"
@@ -78,23 +80,76 @@ def _framework_error(error: HTTPException) -> LastcallError:
     """What the framework raises before our code is reached: an unknown address, a wrong method, a bad
     body.
     """
-    status = error.status_code
-    if status in {HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED}:
-        return NotFound("not_found", "There is no such page.")
-    if status == HTTPStatus.SERVICE_UNAVAILABLE:
-        return Unavailable(
-            "unavailable", "The server is not available right now.", advice="Try again shortly."
-        )
-    if HTTPStatus.BAD_REQUEST <= status < HTTPStatus.INTERNAL_SERVER_ERROR:
-        return Invalid("malformed_request", "The request cannot be read.", advice=str(error.detail))
+    match error.status_code:
+        case HTTPStatus.NOT_FOUND:
+            return NotFound("not_found", "There is no such page.")
+        case HTTPStatus.METHOD_NOT_ALLOWED:
+            allowed = (error.headers or {}).get("allow", "")
+            return WrongRequest(
+                "method_not_allowed",
+                "This address does not take such a request.",
+                status=error.status_code,
+                headers={"Allow": _with_head(allowed)},
+            )
+        case HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
+            return WrongRequest(
+                "body_too_large",
+                "The request is larger than this address takes.",
+                status=error.status_code,
+                advice="Send less at once.",
+            )
+        case HTTPStatus.SERVICE_UNAVAILABLE:
+            return Unavailable(
+                "unavailable", "The server is not available right now.", advice="Try again shortly."
+            )
+    if HTTPStatus.BAD_REQUEST <= error.status_code < HTTPStatus.INTERNAL_SERVER_ERROR:
+        return _unreadable(error)
     if error.detail == _DEPARTED:
         return Invalid("request_cut_off", "The request ended before its body did.", advice="Send it again.")
     log.error("request_failed", exc_info=error)
     return LastcallError("unexpected", "Something went wrong on the server.")
 
 
-def problem(_: Request[Any, Any, Any], exception: Exception) -> Response[bytes]:
-    """An exception as a problem document, for every path that programs call."""
+def _with_head(allowed: str) -> str:
+    """The methods an address takes. HEAD is answered wherever GET is, by ``HeadAnswers``."""
+    methods = {method.strip() for method in allowed.split(",") if method.strip()}
+    return ", ".join(sorted(methods | ({"HEAD"} if "GET" in methods else set())))
+
+
+def _unreadable(error: HTTPException) -> Invalid:
+    """A parameter or body that does not fit. The framework's own text repeats the whole address, so only
+    what it says of the single parameter is passed on.
+    """
+    found = error.extra if isinstance(error.extra, list) else []
+    named = [
+        (str(each["key"]), str(each["message"])) for each in found if "key" in each and "message" in each
+    ]
+    if not named:
+        return Invalid("malformed_request", "The request cannot be read.", advice=str(error.detail)[:200])
+    if named[0][0] == "data":
+        return Invalid("body_missing", "This needs a body.", advice="Send a JSON object.")
+    refused = Invalid(
+        "malformed_request",
+        f"“{named[0][0]}” is not right: {said(named[0][1])}.",
+        advice="Correct it and send the request again.",
+        field=named[0][0],
+    )
+    refused.others = [(name, said(message)) for name, message in named[1:]]
+    return refused
+
+
+def said(message: str) -> str:
+    """What the decoder says of a value, as a part of a sentence."""
+    text = message.partition(" - at `")[0].replace("`", "").strip().rstrip(".")
+    return text[:1].lower() + text[1:]
+
+
+def problem(
+    _: Request[Any, Any, Any], exception: Exception, rendered: Callable[[Any], Any] | None = None
+) -> Response[bytes]:
+    """An exception as a problem document, for every path that programs call. ``rendered`` makes of a
+    conflict's fresh row what its reader gets elsewhere too.
+    """
     error = as_family(exception)
     body: dict[str, Any] = {
         "type": "about:blank",
@@ -106,12 +161,35 @@ def problem(_: Request[Any, Any, Any], exception: Exception) -> Response[bytes]:
     if error.advice:
         body["advice"] = error.advice
     if error.field:
-        body["field"] = error.field
+        body["field"] = camel(error.field)
+        others = error.others if isinstance(error, Invalid) else ()
+        body["errors"] = [
+            {"field": camel(field), "detail": text}
+            for field, text in ((error.field, error.sentence), *others)
+        ]
     if isinstance(error, Conflict) and error.fresh is not None:
-        body["fresh"] = msgspec.to_builtins(error.fresh, str_keys=True)
+        body["fresh"] = msgspec.to_builtins((rendered or _as_it_is)(error.fresh), str_keys=True)
+    return Response(
+        msgspec.json.encode(body), status_code=error.status, media_type=MEDIA_TYPE, headers=_headers(error)
+    )
+
+
+def camel(field: str) -> str:
+    """A field as the API spells it: services name theirs as Python does."""
+    first, *rest = field.split("_")
+    return first + "".join(part.capitalize() for part in rest)
+
+
+def _as_it_is(fresh: Any) -> Any:
+    return fresh
+
+
+def _headers(error: LastcallError) -> dict[str, str]:
     headers = {"Cache-Control": "no-store"}
+    if isinstance(error, WrongRequest):
+        headers |= error.headers
+    if isinstance(error, NotSignedIn):
+        headers["WWW-Authenticate"] = "Bearer"
     if isinstance(error, TooFast | Disabled) and error.retry_after is not None:
         headers["Retry-After"] = str(max(1, round(error.retry_after)))
-    return Response(
-        msgspec.json.encode(body), status_code=error.status, media_type=MEDIA_TYPE, headers=headers
-    )
+    return headers

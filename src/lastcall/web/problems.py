@@ -6,7 +6,7 @@ from litestar import Response
 
 from lastcall.api.problems import as_family
 from lastcall.clock import SYSTEM_CLOCK
-from lastcall.errors import Conflict, LastcallError, NotSignedIn
+from lastcall.errors import Conflict, LastcallError, NotSignedIn, WrongRequest
 from lastcall.web.access import Visitor
 from lastcall.web.pages import NOWHERE, PageRequest
 from lastcall.web.room import provide_web
@@ -34,7 +34,7 @@ def page_problem(request: PageRequest, exception: Exception) -> Response[str]:
         request.state.visitor = Visitor(None, None, "", is_new=False)
     if isinstance(error, NotSignedIn):
         return _sign_in(request, error)
-    return provide_web(request).pages.show(
+    answer = provide_web(request).pages.show(
         request,
         "problem.html",
         NOWHERE,
@@ -46,6 +46,9 @@ def page_problem(request: PageRequest, exception: Exception) -> Response[str]:
         code=error.code,
         back=_way_back(request, error),
     )
+    if isinstance(error, WrongRequest):
+        answer.headers.update(error.headers)
+    return answer
 
 
 def _sign_in(request: PageRequest, error: NotSignedIn) -> Response[str]:
