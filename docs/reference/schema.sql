@@ -349,6 +349,22 @@ CREATE INDEX operations_runnable_idx ON operations USING btree (club_id, connect
 CREATE INDEX operations_submitted_expiry_idx ON operations USING btree (claim_expires_at, id) WHERE (state = 'submitted'::text);
 CREATE INDEX operations_upcoming_idx ON operations USING btree (club_id, kind, due_at, id) WHERE (completed_at IS NULL);
 
+create table outgoing_mail (
+    id uuid not null,
+    kind text not null,
+    address text not null,
+    state text default 'sending'::text not null,
+    error text,
+    created_at timestamp with time zone default lastcall_now() not null,
+    sent_at timestamp with time zone,
+    bounced_at timestamp with time zone,
+    constraint outgoing_mail_pkey PRIMARY KEY (id),
+    constraint outgoing_mail_sent_at_check CHECK (((state = 'sent'::text) = (sent_at IS NOT NULL))),
+    constraint outgoing_mail_state_check CHECK ((state = ANY (ARRAY['sending'::text, 'sent'::text, 'failed'::text, 'unknown'::text])))
+);
+CREATE INDEX outgoing_mail_created_at_id_idx ON outgoing_mail USING btree (created_at, id);
+CREATE INDEX outgoing_mail_trouble_idx ON outgoing_mail USING btree (created_at, id) WHERE ((state <> 'sent'::text) OR (bounced_at IS NOT NULL));
+
 create table passkeys (
     id uuid not null,
     person_id uuid not null,
@@ -381,6 +397,15 @@ create table people (
 );
 CREATE INDEX people_created_at_id_idx ON people USING btree (created_at, id);
 CREATE UNIQUE INDEX people_lower_email_key ON people USING btree (lower(email));
+
+create table rate_limits (
+    name text not null,
+    key_hash bytea not null,
+    ends_at timestamp with time zone not null,
+    count integer not null,
+    constraint rate_limits_pkey PRIMARY KEY (name, key_hash)
+);
+CREATE INDEX rate_limits_ends_at_idx ON rate_limits USING btree (ends_at);
 
 create table retention (
     club_id uuid not null,
@@ -874,6 +899,26 @@ begin
 end
 $function$;
 
+CREATE OR REPLACE FUNCTION club_standing(p_club uuid, p_person uuid)
+ RETURNS TABLE(is_owner boolean, permissions text[], provider_role_ids text[], assignable_role_ids uuid[])
+ LANGUAGE plpgsql
+ STABLE PARALLEL SAFE
+AS $function$
+begin
+    return query
+    select c.owner_id = p.id, r.permissions, r.permitted_provider_role_ids, r.assignable_role_ids
+    from clubs c
+    join people p on p.id = p_person and p.blocked_at is null
+    left join (
+        staff_assignments a
+        join staff_roles r on r.club_id = a.club_id and r.id = a.role_id and r.state = 'active'
+    ) on a.club_id = c.id and a.person_id = p.id
+    where c.id = p_club
+      and c.state <> 'deleting'
+      and (c.owner_id = p.id or r.id is not null);
+end
+$function$;
+
 CREATE OR REPLACE FUNCTION complete_operation(p_account uuid, p_generation integer, p_worker uuid, p_club uuid, p_connection uuid, p_epoch timestamp with time zone, p_token bigint, p_operation uuid, p_nonce uuid, p_state text, p_code text, p_result jsonb, p_evidence_id uuid)
  RETURNS TABLE(outcome text, judged_at timestamp with time zone, state text, code text, is_kept_as_evidence boolean)
  LANGUAGE plpgsql
@@ -1061,6 +1106,17 @@ begin
           from own_member_evidence(p_club, p_connection, p_epoch) as e
          where e.account_id = p_account
            and e.observed_at between p_now - evidence_life() and p_now);
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION held_club_standing(p_club uuid, p_person uuid)
+ RETURNS TABLE(is_owner boolean, permissions text[], provider_role_ids text[], assignable_role_ids uuid[])
+ LANGUAGE plpgsql
+AS $function$
+begin
+    perform from club_gates g where g.club_id = p_club for share;
+
+    return query select s.* from club_standing(p_club, p_person) s;
 end
 $function$;
 
@@ -1312,7 +1368,7 @@ begin
     return exists (
         select
         from people p
-        join clubs c on c.id = p_club
+        join clubs c on c.id = p_club and c.state <> 'deleting'
         where p.id = p_person
           and p.blocked_at is null
           and (
@@ -1340,7 +1396,7 @@ begin
     return exists (
         select
         from people p
-        join clubs c on c.id = p_club
+        join clubs c on c.id = p_club and c.state <> 'deleting'
         where p.id = p_person
           and p.blocked_at is null
           and (

@@ -17,6 +17,7 @@ import lastcall.clubs.registration
 import lastcall.decisions.registration
 import lastcall.operations.listeners
 from lastcall.api.heads import HeadAnswers
+from lastcall.api.intake import Intake
 from lastcall.api.problems import problem
 from lastcall.api.worker.routes import WorkerServices, worker_routes
 from lastcall.clock import SYSTEM_CLOCK, Clock
@@ -28,6 +29,8 @@ from lastcall.deadlines.owner import Owner
 from lastcall.deadlines.scheduler import Scheduler
 from lastcall.deadlines.wake import WakeChannel
 from lastcall.decisions.join_request_retention import join_request_retention
+from lastcall.mail.mailer import Mailer
+from lastcall.mail.server import mail_server
 from lastcall.operations.owners import operation_owners
 from lastcall.operations.services.worker import WorkerSteps
 from lastcall.operations.work import OperationWork
@@ -69,6 +72,11 @@ def work_sources(database: Database) -> list[WorkSource]:
     return [OperationWork(database)]
 
 
+def mailer(settings: Settings, database: Database) -> Mailer:
+    """What sends mail for this installation. Raises ``Invalid`` when the settings name no usable mail server."""
+    return Mailer(database, mail_server(settings.mail_url, settings.mail_from), settings.public_url)
+
+
 class House:
     """One server process: its database and everything in it that lives as long as the process does."""
 
@@ -83,6 +91,7 @@ class House:
         self.workers = WorkerServices(
             db=database, keys=KeyRing(database, clock), board=self.board, steps=WorkerSteps(database, clock)
         )
+        self.mailer = mailer(settings, database)
         self.cookies = Cookies(is_secure=settings.is_https)
         self.pages = Pages(Assets(), self.cookies)
 
@@ -100,11 +109,13 @@ class House:
         if self.wake_channel:
             await self.wake_channel.start()
         await self.scheduler.start()
+        await self.mailer.start()
         try:
             yield
         finally:
             self.begin_stop()
             await self.scheduler.stop()
+            await self.mailer.stop()
             if self.wake_channel:
                 await self.wake_channel.stop()
 
@@ -117,6 +128,7 @@ def create_app(house: House) -> Litestar:
         live=house.live,
         deadlines=house.scheduler.status,
         presence=house.board.presence,
+        mailer=house.mailer,
     )
     app = Litestar(
         route_handlers=[web_routes(), *worker_routes(house.workers)],
@@ -127,7 +139,7 @@ def create_app(house: House) -> Litestar:
         openapi_config=None,
         logging_config=None,
     )
-    app.asgi_handler = HeadAnswers(app.asgi_handler)
+    app.asgi_handler = Intake(HeadAnswers(app.asgi_handler), trust_proxy=house.settings.trust_proxy)
     return app
 
 

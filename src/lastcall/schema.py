@@ -13,6 +13,7 @@ import lastcall.clubs.tables
 import lastcall.connections.tables
 import lastcall.db.tables
 import lastcall.decisions.tables
+import lastcall.mail.tables
 import lastcall.operations.tables
 import lastcall.people.sign_in_tables
 import lastcall.people.tables  # noqa: F401
@@ -24,6 +25,7 @@ _PACKAGE = Path(__file__).parent
 ROOMS = (
     "db",
     "deadlines",
+    "mail",
     "people",
     "clubs",
     "access",

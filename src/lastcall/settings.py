@@ -53,6 +53,12 @@ class Settings:
     """
     trust_proxy: bool = False
     """Whether a proxy in front is the only way in, so that its X-Forwarded headers may be believed."""
+    mail_url: str | None = field(default=None, repr=False)
+    """The mail server: ``smtp+starttls://user:password@host:587``, ``smtps://`` or, on this computer,
+    ``smtp://localhost``. Without it no mail is sent, and links are made on the command line.
+    """
+    mail_from: str | None = None
+    """Who mail comes from, like ``Lastcall <lastcall@club.example>``; needed with ``mail_url``."""
     wake_channel: bool = False
     """Repeats signals between processes; a process with a single role needs it."""
     maintenance: bool = True
@@ -173,7 +179,8 @@ def _value(name: str, source: str, raw: Any) -> Any:
     if kind == "int" and isinstance(raw, str) and raw.strip().isascii() and raw.strip().isdigit():
         return int(raw)
     wanted = {"str": "text", "Path": "a folder", "bool": "true or false", "int": "a whole number"}[kind]
-    shown = "" if "key" in name or "password" in name or "secret" in name else f", not {raw!r}"
+    is_secret = any(part in name for part in ("key", "password", "secret", "mail_url", "database_url"))
+    shown = "" if is_secret else f", not {raw!r}"
     raise Invalid("wrong_setting", f"The setting {source} must be {wanted}{shown}.", field=name)
 
 

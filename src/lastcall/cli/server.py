@@ -112,8 +112,7 @@ async def running_server(
         log_config=None,
         access_log=False,
         server_header=False,
-        proxy_headers=settings.trust_proxy,
-        forwarded_allow_ips="*" if settings.trust_proxy else None,
+        proxy_headers=False,  # The intake reads them: it takes the hop that the proxy added, and no other.
         timeout_graceful_shutdown=FINISH_SECONDS,
         ws="none",
     )

@@ -16,6 +16,7 @@ from lastcall.db.clock import NOW
 from lastcall.db.database import Database
 from lastcall.db.transaction import Reader
 from lastcall.deadlines.lane import OwnerStatus
+from lastcall.mail.mailer import Mailer
 from lastcall.web.access import Visitor
 from lastcall.web.live import LiveHub
 from lastcall.web.pages import PageRequest, Pages
@@ -28,6 +29,7 @@ class Web:
     live: LiveHub
     deadlines: Callable[[], Sequence[OwnerStatus]]
     presence: Callable[[], Sequence[Presence]]
+    mailer: Mailer
 
 
 def provide_web(request: PageRequest) -> Web:

@@ -1,0 +1,219 @@
+"""Sends mail after the answer: nobody who asks for one can tell from the time it takes whether it went out.
+
+Each mail is tried at most once. Its row says *sending* before the mail server hears of it; a process that ends
+in between leaves that row, and it reads as unknown (``states``). Nothing is read from the ledger to send, so
+nothing polls, and a mail that waits in memory is lost with the process rather than sent twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from uuid import UUID
+
+import structlog
+from sqlalchemy import insert
+
+from lastcall.clock import SYSTEM_CLOCK
+from lastcall.db.database import Database
+from lastcall.db.ids import new_id
+from lastcall.db.transaction import Transaction
+from lastcall.errors import TooFast, Unavailable
+from lastcall.mail import ledger
+from lastcall.mail.addresses import valid_address
+from lastcall.mail.layout import Layout
+from lastcall.mail.limits import admit_asker, admit_notice, admit_to_server
+from lastcall.mail.messages import Mail
+from lastcall.mail.server import MailServer
+from lastcall.mail.smtp import Attempt, Outcome
+from lastcall.mail.states import MailState
+from lastcall.mail.tables import OutgoingMail
+
+HANDS = 4
+"""Mails that are handed over at the same time."""
+WAITING = 1000
+"""Mails that may wait in memory; what is asked for beyond that is dropped. The limits let fewer through an hour."""
+DRAIN = timedelta(seconds=5)
+"""How long a stop waits for what is under way."""
+
+Make = Callable[[], Awaitable[Mail | None]]
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True)
+class _Posted:
+    """A mail whose row is committed, or who has none yet."""
+
+    mailer: Mailer
+    mail: Mail
+    id: UUID | None = None
+
+
+@dataclass(frozen=True)
+class _Prepared:
+    to: str
+    source: str | None
+    make: Make
+
+
+class Mailer:
+    """One of these lives as long as the process. ``start`` before anything is sent, ``stop`` at the end."""
+
+    def __init__(self, db: Database, server: MailServer | None, public_url: str) -> None:
+        self._db = db
+        self.server = server
+        self._layout = Layout(server.sender, public_url) if server else None
+        self._waiting: asyncio.Queue[_Posted | _Prepared] = asyncio.Queue()
+        self._hands: list[asyncio.Task[None]] = []
+        db.bus.subscribe(_Posted, self._committed)
+
+    @property
+    def is_configured(self) -> bool:
+        """Whether mail can be sent at all. Where it cannot, pages say whom to ask, and posting does nothing."""
+        return self.server is not None
+
+    async def post(self, tx: Transaction | None, mail: Mail) -> None:
+        """Send ``mail`` once, after ``tx`` is committed (or soon, without one).
+
+        With a transaction the mail's row is part of it: no commit, no mail. Raises ``Invalid`` for an address
+        that mail is not sent to. Whether it goes out is for the ledger to say, and not for whoever asked.
+        """
+        if self._layout is None:
+            return
+        mail = replace(mail, to=valid_address(mail.to))
+        mail_id = new_id()
+        self._layout.render(mail, mail_id, SYSTEM_CLOCK.wall())  # What cannot be sent stops the caller now.
+        if tx is None:
+            self._add(_Posted(self, mail))
+            return
+        await tx.execute(insert(OutgoingMail).values(id=mail_id, kind=mail.kind, address=mail.to))
+        tx.publish(_Posted(self, mail, mail_id))
+
+    def prepare(self, to: str, source: str | None, make: Make) -> None:
+        """Later, and if the limits for ``to`` and ``source`` allow: call ``make`` and send what it answers.
+
+        For requests whose answer must be the same for known and unknown addresses: all that differs happens in
+        ``make``, which answers ``None`` when there is nothing to send. Returns at once.
+        """
+        if self._layout is not None:
+            self._add(_Prepared(to, source, make))
+
+    async def send_now(self, mail: Mail) -> Outcome:
+        """Send one mail and wait for what becomes of it; limits do not count. For the host's command line.
+
+        Raises ``Unavailable`` without a mail server and ``Invalid`` for a malformed address.
+        """
+        if self._layout is None:
+            raise Unavailable(
+                "mail_not_set_up",
+                "This server has no mail server to hand mail to.",
+                advice="Set LASTCALL_MAIL_URL and LASTCALL_MAIL_FROM.",
+            )
+        return await self._send(replace(mail, to=valid_address(mail.to)))
+
+    async def start(self) -> None:
+        """Begin to send. Hands without work wait, and ask the database nothing."""
+        if self._layout is not None and not self._hands:
+            self._hands = [asyncio.create_task(self._work(), name="mail") for _ in range(HANDS)]
+
+    async def stop(self) -> None:
+        """Finish what is under way, for ``DRAIN`` at most. What then still waits was certainly not sent."""
+        hands, self._hands = self._hands, []
+        if not hands:
+            return
+        try:
+            async with asyncio.timeout(DRAIN.total_seconds()):
+                await self._waiting.join()
+        except TimeoutError:
+            log.warning("mail_not_drained", waiting=self._waiting.qsize())
+        for hand in hands:
+            hand.cancel()
+        await asyncio.gather(*hands, return_exceptions=True)
+        while not self._waiting.empty():
+            left = self._waiting.get_nowait()
+            if isinstance(left, _Posted) and left.id is not None:
+                await ledger.settle(self._db, left.id, Outcome(MailState.FAILED, "the server was stopped"))
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[Mailer]:
+        """``start`` and ``stop`` around a block: for a command that posts."""
+        await self.start()
+        try:
+            yield self
+        finally:
+            await self.stop()
+
+    def _committed(self, posted: _Posted) -> None:
+        if posted.mailer is self:
+            self._waiting.put_nowait(posted)
+
+    def _add(self, item: _Posted | _Prepared) -> None:
+        if self._waiting.qsize() >= WAITING:
+            log.warning("mail_dropped", reason="too many are waiting")
+            return
+        self._waiting.put_nowait(item)
+
+    async def _work(self) -> None:
+        while True:
+            item = await self._waiting.get()
+            try:
+                await (self._prepared(item) if isinstance(item, _Prepared) else self._posted(item))
+            except Exception:
+                # The database is away, or a room's ``make`` failed: the next mail may fare better.
+                log.exception("mail_not_sent")
+            finally:
+                self._waiting.task_done()
+
+    async def _prepared(self, item: _Prepared) -> None:
+        try:
+            await admit_asker(self._db, item.to, item.source)
+            mail = await item.make()
+            if mail is None:
+                return
+            await admit_to_server(self._db, is_security=mail.is_security)
+        except TooFast:
+            log.warning("mail_over_limit")
+            return
+        await self._send(replace(mail, to=valid_address(mail.to)))
+
+    async def _posted(self, posted: _Posted) -> None:
+        mail = posted.mail
+        try:
+            if mail.is_security:
+                await admit_notice(self._db, mail.to)
+            else:
+                await admit_asker(self._db, mail.to, mail.source)
+            await admit_to_server(self._db, is_security=mail.is_security)
+        except TooFast:
+            log.warning("mail_over_limit", kind=mail.kind)
+            if posted.id is not None:
+                await ledger.settle(self._db, posted.id, Outcome(MailState.FAILED, "over the limit"))
+            return
+        if posted.id is None:
+            await self._send(mail)
+        else:
+            await self._attempt(posted.id, mail)
+
+    async def _send(self, mail: Mail) -> Outcome:
+        mail_id = new_id()
+        await ledger.begin(self._db, mail_id, mail.kind, mail.to)
+        return await self._attempt(mail_id, mail)
+
+    async def _attempt(self, mail_id: UUID, mail: Mail) -> Outcome:
+        """The one attempt that this row stands for."""
+        assert self.server is not None
+        assert self._layout is not None
+        message = self._layout.render(mail, mail_id, SYSTEM_CLOCK.wall()).as_bytes()
+        attempt = Attempt(self.server, mail.to, message)
+        try:
+            outcome = await attempt.make()
+        except asyncio.CancelledError:
+            await ledger.settle(self._db, mail_id, attempt.broken_off("the server was stopped"))
+            raise
+        log_it = log.info if outcome.state is MailState.SENT else log.warning
+        log_it("mail", kind=mail.kind, mail=str(mail_id), state=outcome.state, error=outcome.error)
+        await ledger.settle(self._db, mail_id, outcome)
+        return outcome
