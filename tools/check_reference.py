@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from lastcall import settings
+from lastcall import provider_settings, settings
 from lastcall.cli import cli
 
 COMMANDS = Path("docs/reference/commands.md")
@@ -69,11 +69,34 @@ def settings_page() -> str:
         "| name | in the environment | default | meaning |",
         "| --- | --- | --- | --- |",
     ]
-    meanings = described()
+    meanings = described(settings.Settings)
     for field in dataclasses.fields(settings.Settings):
+        if field.name == "providers":
+            continue
         variable = "DATABASE_URL" if field.name == "database_url" else f"LASTCALL_{field.name.upper()}"
         lines.append(f"| `{field.name}` | `{variable}` | {shown(field)} | {meanings[field.name]} |")
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines + providers_section()) + "\n"
+
+
+def providers_section() -> list[str]:
+    lines = [
+        "",
+        "## Providers to sign in with",
+        "",
+        "Any number of them, each a table `[providers.<name>]` whose name is letters and digits, or variables",
+        "`LASTCALL_PROVIDER_<NAME>_<SETTING>`, which win over the file value by value.",
+        "How to set them up: [let people sign in with another account](../how-to/sign-in-providers.md).",
+        "",
+        "| name | in the environment | default | meaning |",
+        "| --- | --- | --- | --- |",
+    ]
+    meanings = described(provider_settings.ProviderSettings)
+    for field in dataclasses.fields(provider_settings.ProviderSettings):
+        if field.name != "name":
+            variable = f"LASTCALL_PROVIDER_<NAME>_{field.name.upper()}"
+            default = "" if field.default in (dataclasses.MISSING, None, "") else shown(field)
+            lines.append(f"| `{field.name}` | `{variable}` | {default} | {meanings[field.name]} |")
+    return lines
 
 
 def shown(field: dataclasses.Field[object]) -> str:
@@ -85,9 +108,9 @@ def shown(field: dataclasses.Field[object]) -> str:
     return f"`{text}`"
 
 
-def described() -> dict[str, str]:
+def described(table: type) -> dict[str, str]:
     """Each setting with the sentence that stands below it in the source."""
-    body = ast.parse(inspect.getsource(settings.Settings)).body[0]
+    body = ast.parse(inspect.getsource(table)).body[0]
     assert isinstance(body, ast.ClassDef)
     found: dict[str, str] = {}
     name = ""
@@ -109,7 +132,8 @@ def main() -> int:
             path.write_text(text, encoding="utf-8")
         elif not path.exists() or path.read_text(encoding="utf-8") != text:
             complaints.append(f"{path} is not what the code says; run `make reference` and commit it.")
-    undescribed = [name for name, meaning in described().items() if not meaning]
+    meanings = described(settings.Settings) | described(provider_settings.ProviderSettings)
+    undescribed = [name for name, meaning in meanings.items() if not meaning]
     complaints += [
         f"The setting {name} has no sentence below it that says what it means." for name in undescribed
     ]

@@ -21,6 +21,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from lastcall.errors import Invalid
+from lastcall.provider_settings import PROVIDER_PREFIX, ProviderSettings, providers_of
 
 PREFIX = "LASTCALL_"
 DATABASE_URL = "DATABASE_URL"
@@ -59,6 +60,8 @@ class Settings:
     """
     mail_from: str | None = None
     """Who mail comes from, like ``Lastcall <lastcall@club.example>``; needed with ``mail_url``."""
+    providers: tuple[ProviderSettings, ...] = ()
+    """Providers to sign in with, beside links and passkeys: a table each, see below."""
     wake_channel: bool = False
     """Repeats signals between processes; a process with a single role needs it."""
     maintenance: bool = True
@@ -93,7 +96,7 @@ def _environment_name(name: str) -> str:
     return DATABASE_URL if name == "database_url" else PREFIX + name.upper()
 
 
-_FIELDS = {item.name: item for item in fields(Settings)}
+_FIELDS = {item.name: item for item in fields(Settings) if item.name != "providers"}
 _BY_ENVIRONMENT = {_environment_name(name): name for name in _FIELDS}
 _BOOLEANS = {
     "true": True,
@@ -115,20 +118,24 @@ def load(
     Raises ``Invalid`` naming the setting, where it came from and what it should be.
     """
     environment = os.environ if environment is None else environment
-    given = _from_file((folder or Path.cwd()) / FILE_NAME) | _from_environment(environment)
+    path = (folder or Path.cwd()) / FILE_NAME
+    from_file, tables = _from_file(path)
+    given = from_file | _from_environment(environment)
     given |= {name: (name, value) for name, value in overrides.items() if value is not None}
     if "port" in given and "public_url" not in given:
         given["public_url"] = ("public_url", f"http://localhost:{given['port'][1]}")
-    settings = Settings(**{name: _value(name, source, raw) for name, (source, raw) in given.items()})
+    values = {name: _value(name, source, raw) for name, (source, raw) in given.items()}
+    settings = Settings(**values, providers=providers_of(tables, environment, str(path)))
     _check_ranges(settings, {name: source for name, (source, _) in given.items()})
     return settings
 
 
-def _from_file(path: Path) -> dict[str, tuple[str, Any]]:
+def _from_file(path: Path) -> tuple[dict[str, tuple[str, Any]], Mapping[str, Any]]:
+    """The plain settings, and the tables of providers."""
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        return {}
+        return {}, {}
     except (OSError, UnicodeDecodeError) as error:
         raise Invalid("settings_unreadable", f"The settings file {path} cannot be read: {error}.") from error
     try:
@@ -137,10 +144,13 @@ def _from_file(path: Path) -> dict[str, tuple[str, Any]]:
         raise Invalid(
             "settings_unreadable", f"The settings file {path} is not valid TOML: {error}."
         ) from error
+    tables = values.pop("providers", {})
+    if not isinstance(tables, Mapping):
+        raise Invalid("wrong_setting", f"providers in {path} must be tables like [providers.discord].")
     for name in values:
         if name not in _FIELDS:
             raise _unknown(name, f"in {path}", str)
-    return {name: (f"{name} in {path}", value) for name, value in values.items()}
+    return {name: (f"{name} in {path}", value) for name, value in values.items()}, tables
 
 
 def _from_environment(environment: Mapping[str, str]) -> dict[str, tuple[str, Any]]:
@@ -148,7 +158,7 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, tuple[str, An
     for key, value in environment.items():
         if key in _BY_ENVIRONMENT:
             given[_BY_ENVIRONMENT[key]] = (key, value)
-        elif key.startswith(PREFIX):
+        elif key.startswith(PREFIX) and not key.startswith(PROVIDER_PREFIX):
             raise _unknown(key, "in the environment", _environment_name)
     return given
 

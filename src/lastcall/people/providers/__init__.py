@@ -1,0 +1,1 @@
+"""Accounts elsewhere that sign people in: Discord, Slack and any OpenID provider that the settings name."""
