@@ -1,4 +1,4 @@
-"""docs/reference/commands.md and settings.md say what the code says; `--write` writes them anew."""
+"""docs/reference: the commands, the settings and the HTTP API are what the code says; `--write` writes them anew."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import api_reference
 import click
 
 from lastcall import provider_settings, settings
@@ -16,6 +17,8 @@ from lastcall.cli import cli
 
 COMMANDS = Path("docs/reference/commands.md")
 SETTINGS = Path("docs/reference/settings.md")
+API = Path("docs/reference/api.md")
+OPENAPI = Path("docs/reference/openapi.json")
 
 
 def commands() -> str:
@@ -127,7 +130,13 @@ def described(table: type) -> dict[str, str]:
 def main() -> int:
     write = "--write" in sys.argv[1:]
     complaints = []
-    for path, text in ((COMMANDS, commands()), (SETTINGS, settings_page())):
+    pages = (
+        (COMMANDS, commands()),
+        (SETTINGS, settings_page()),
+        (API, api_reference.page()),
+        (OPENAPI, api_reference.openapi()),
+    )
+    for path, text in pages:
         if write:
             path.write_text(text, encoding="utf-8")
         elif not path.exists() or path.read_text(encoding="utf-8") != text:

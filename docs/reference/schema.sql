@@ -190,6 +190,18 @@ create table fleet_settings (
     constraint fleet_settings_range_check CHECK (((requests_per_minute >= 1) AND (requests_per_minute <= 6000)))
 );
 
+create table idempotency_keys (
+    person_id uuid not null,
+    key text not null,
+    digest bytea not null,
+    answer bytea,
+    created_at timestamp with time zone default lastcall_now() not null,
+    constraint idempotency_keys_pkey PRIMARY KEY (person_id, key),
+    constraint idempotency_keys_digest_check CHECK ((octet_length(digest) = 32)),
+    constraint idempotency_keys_person_id_fkey FOREIGN KEY (person_id) REFERENCES people(id) ON DELETE CASCADE
+);
+CREATE INDEX idempotency_keys_created_at_idx ON idempotency_keys USING btree (created_at);
+
 create table identities (
     id uuid not null,
     person_id uuid not null,

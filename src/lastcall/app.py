@@ -19,6 +19,7 @@ import lastcall.operations.listeners
 from lastcall.api.heads import HeadAnswers
 from lastcall.api.intake import Intake
 from lastcall.api.problems import problem
+from lastcall.api.v1.api import api_routes
 from lastcall.api.worker.routes import WorkerServices, worker_routes
 from lastcall.clock import SYSTEM_CLOCK, Clock
 from lastcall.connections.expiry import lease_expiry_owner
@@ -131,7 +132,7 @@ def create_app(house: House) -> Litestar:
         mailer=house.mailer,
     )
     app = Litestar(
-        route_handlers=[web_routes(), *worker_routes(house.workers)],
+        route_handlers=[web_routes(), api_routes(), *worker_routes(house.workers)],
         lifespan=[house.lifespan],
         state=State({"database": house.database, "cookies": house.cookies, "web": web}),
         exception_handlers={Exception: _answer},

@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import lastcall.access.tables  # each import adds a room's tables to the metadata
+import lastcall.api.v1.tables
 import lastcall.clubs.tables
 import lastcall.connections.tables
 import lastcall.db.tables

@@ -126,6 +126,8 @@ LINES: dict[str, Line] = {
     # The last line, because it ends the session of the others.
     "POST /sign-out": Line(401, 401, None, None, 403, None, 303),
 }
+API = "/api/v1/"
+"""The API has no pages: tests/api/test_v1_every_route.py walks it."""
 WORKER = "/worker/v1/"
 """Worker calls have no cookies and no forms: what they answer to wrong keys, other clubs' connections
 and a disabled account is the second test's.
@@ -183,7 +185,7 @@ async def test_every_route_answers_every_wrong_way_as_its_line_says(
 ) -> None:
     app = site.server.config.app
     assert isinstance(app, Litestar)
-    pages = {route for route in routes_of(app) if not route.split(" ", 1)[1].startswith(WORKER)}
+    pages = {route for route in routes_of(app) if not route.split(" ", 1)[1].startswith((WORKER, API))}
     assert pages == set(LINES), "a route without a line, or a line without a route"
     await world.db.pool.execute(
         "insert into sessions (id, person_id, token_hash, signed_in_by, created_at, expires_at)"
