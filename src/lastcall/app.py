@@ -17,7 +17,7 @@ import lastcall.clubs.registration
 import lastcall.decisions.registration
 import lastcall.operations.listeners
 from lastcall.api.heads import HeadAnswers
-from lastcall.api.intake import Intake
+from lastcall.api.intake import BODY_LIMIT, FOR_PROGRAMS, Intake
 from lastcall.api.problems import problem
 from lastcall.api.v1.api import api_routes
 from lastcall.api.worker.routes import WorkerServices, worker_routes
@@ -43,9 +43,6 @@ from lastcall.web.pages import Pages
 from lastcall.web.problems import page_problem
 from lastcall.web.room import Web
 from lastcall.web.routes import web_routes
-
-FOR_PROGRAMS = ("/api/", "/worker/", "/mcp", "/ops/")
-"""Paths whose errors are problem documents; all others are pages."""
 
 CONTENT_POLICY = (
     "default-src 'self'; script-src 'self'; style-src 'self'; img-src 'self' data:; object-src 'none'; "
@@ -121,8 +118,8 @@ class House:
                 await self.wake_channel.stop()
 
 
-def create_app(house: House) -> Litestar:
-    """The ASGI application over an open database."""
+def create_app(house: House, *, logs_requests: bool = False) -> Litestar:
+    """The ASGI application over an open database. ``logs_requests``: one line each."""
     web = Web(
         database=house.database,
         pages=house.pages,
@@ -131,16 +128,24 @@ def create_app(house: House) -> Litestar:
         presence=house.board.presence,
         mailer=house.mailer,
     )
+    headers = _Headers(is_https=house.settings.is_https)
     app = Litestar(
         route_handlers=[web_routes(), api_routes(), *worker_routes(house.workers)],
         lifespan=[house.lifespan],
         state=State({"database": house.database, "cookies": house.cookies, "web": web}),
         exception_handlers={Exception: _answer},
-        before_send=[_Headers(is_https=house.settings.is_https)],
+        before_send=[headers],
+        request_max_body_size=BODY_LIMIT,
         openapi_config=None,
         logging_config=None,
     )
-    app.asgi_handler = Intake(HeadAnswers(app.asgi_handler), trust_proxy=house.settings.trust_proxy)
+    app.asgi_handler = Intake(
+        HeadAnswers(app.asgi_handler),
+        public_url=house.settings.public_url,
+        trust_proxy=house.settings.trust_proxy,
+        headers=headers.raw,
+        logs_requests=logs_requests,
+    )
     return app
 
 
@@ -166,8 +171,8 @@ class _Headers:
         }
         if is_https:
             self._headers["strict-transport-security"] = "max-age=31536000"
-        self._raw = [(name.encode(), value.encode()) for name, value in self._headers.items()]
+        self.raw = [(name.encode(), value.encode()) for name, value in self._headers.items()]
 
     async def __call__(self, message: Message, _: Scope) -> None:
         if message["type"] == "http.response.start":
-            message["headers"] = [*message.get("headers", ()), *self._raw]
+            message["headers"] = [*message.get("headers", ()), *self.raw]

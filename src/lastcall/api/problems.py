@@ -4,6 +4,7 @@ answers.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from http import HTTPStatus
 from typing import Any
@@ -151,6 +152,16 @@ def problem(
     conflict's fresh row what its reader gets elsewhere too.
     """
     error = as_family(exception)
+    return Response(
+        msgspec.json.encode(problem_document(error, rendered)),
+        status_code=error.status,
+        media_type=MEDIA_TYPE,
+        headers=_headers(error),
+    )
+
+
+def problem_document(error: LastcallError, rendered: Callable[[Any], Any] | None = None) -> dict[str, Any]:
+    """What stands in the document."""
     body: dict[str, Any] = {
         "type": "about:blank",
         "title": HTTPStatus(error.status).phrase,
@@ -169,9 +180,7 @@ def problem(
         ]
     if isinstance(error, Conflict) and error.fresh is not None:
         body["fresh"] = msgspec.to_builtins((rendered or _as_it_is)(error.fresh), str_keys=True)
-    return Response(
-        msgspec.json.encode(body), status_code=error.status, media_type=MEDIA_TYPE, headers=_headers(error)
-    )
+    return body
 
 
 def camel(field: str) -> str:
@@ -190,6 +199,11 @@ def _headers(error: LastcallError) -> dict[str, str]:
         headers |= error.headers
     if isinstance(error, NotSignedIn):
         headers["WWW-Authenticate"] = "Bearer"
+    return headers | retry_after(error)
+
+
+def retry_after(error: LastcallError) -> dict[str, str]:
+    """The header that says when to try again, in whole seconds, where that is known."""
     if isinstance(error, TooFast | Disabled) and error.retry_after is not None:
-        headers["Retry-After"] = str(max(1, round(error.retry_after)))
-    return headers
+        return {"Retry-After": str(max(1, math.ceil(error.retry_after)))}
+    return {}

@@ -1,4 +1,5 @@
-"""Log lines: JSON to stderr, readable on a terminal. Nothing secret is ever handed to a logger.
+"""Log lines: JSON to stderr, readable on a terminal. Nothing secret is ever handed to a logger, and what looks
+secret is taken out of each finished line.
 
 An error's trace shows lines of source and never the values of variables: among those of a failed request are
 the reader's cookie and the collector's key.
@@ -8,8 +9,11 @@ from __future__ import annotations
 
 import logging
 import sys
+from typing import Any
 
 import structlog
+
+from lastcall.redaction import redact
 
 # Never with the values of variables, which structlog shows by itself.
 _TRACES = structlog.processors.ExceptionRenderer(
@@ -31,7 +35,7 @@ def set_up_logs() -> None:
         else structlog.processors.JSONRenderer()
     )
     structlog.configure(
-        processors=[*shared, _as_it_is if readable else _TRACES, show],
+        processors=[*shared, _as_it_is if readable else _TRACES, show, _redacted],
         wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
         cache_logger_on_first_use=True,
@@ -40,12 +44,16 @@ def set_up_logs() -> None:
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=shared,
-            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, show],
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, show, _redacted],
         )
     )
     root = logging.getLogger()
     root.handlers = [handler]
     root.setLevel(logging.WARNING)
+
+
+def _redacted(_logger: structlog.typing.WrappedLogger, _name: str, line: Any) -> str:
+    return redact(str(line))
 
 
 def _as_it_is(

@@ -20,6 +20,7 @@ import structlog
 import uvicorn
 
 from lastcall.app import House, create_app
+from lastcall.cli.connections import HEAD_LIMIT, Connection
 from lastcall.cli.running import database_address
 from lastcall.clock import SYSTEM_CLOCK, Clock
 from lastcall.db.database import Database
@@ -101,13 +102,21 @@ def _not_bound(error: OSError, host: str, port: int) -> Unavailable | Invalid:
 
 @asynccontextmanager
 async def running_server(
-    settings: Settings, database: Database, *, clock: Clock = SYSTEM_CLOCK, taken: socket.socket | None = None
+    settings: Settings,
+    database: Database,
+    *,
+    clock: Clock = SYSTEM_CLOCK,
+    taken: socket.socket | None = None,
+    logs_requests: bool = False,
 ) -> AsyncIterator[Server]:
-    """Serve over ``database`` until the block ends; returns into the block when requests are answered."""
+    """Serve over ``database`` until the block ends; returns into the block when requests are answered.
+
+    ``logs_requests``: a line in the log for each of them.
+    """
     taken = taken or bind(settings.host, settings.port)
     house = House(settings, database, clock)
     config = uvicorn.Config(
-        create_app(house),
+        create_app(house, logs_requests=logs_requests),
         lifespan="on",
         log_config=None,
         access_log=False,
@@ -115,6 +124,8 @@ async def running_server(
         proxy_headers=False,  # The intake reads them: it takes the hop that the proxy added, and no other.
         timeout_graceful_shutdown=FINISH_SECONDS,
         ws="none",
+        http=Connection,
+        h11_max_incomplete_event_size=HEAD_LIMIT,
     )
     server = Server(config, house.begin_stop)
     serving = asyncio.create_task(server.serve(sockets=[taken]), name="server")
@@ -151,7 +162,7 @@ async def serve(settings: Settings, *, clock: Clock = SYSTEM_CLOCK) -> None:
             await migrate(url, SCHEMA)
             database = await Database.open(url)
             try:
-                async with running_server(settings, database, clock=clock, taken=taken):
+                async with running_server(settings, database, clock=clock, taken=taken, logs_requests=True):
                     address = ":".join(str(part) for part in taken.getsockname()[:2])
                     click.echo(f"Lastcall is at {settings.public_url} (listening on {address})")
                     await stop.wait()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from litestar import Response
 
-from lastcall.api.problems import as_family
+from lastcall.api.problems import as_family, retry_after
 from lastcall.clock import SYSTEM_CLOCK
 from lastcall.errors import Conflict, LastcallError, NotSignedIn, WrongRequest
 from lastcall.web.access import Visitor
@@ -19,7 +19,9 @@ TITLES = {
     401: "Sign in",
     403: "Not allowed",
     404: "Not found",
+    408: "Too slow",
     409: "Refresh to continue",
+    413: "Too large",
     422: "Something is not right yet",
     429: "Too fast",
     503: "Not available right now",
@@ -48,6 +50,7 @@ def page_problem(request: PageRequest, exception: Exception) -> Response[str]:
     )
     if isinstance(error, WrongRequest):
         answer.headers.update(error.headers)
+    answer.headers.update(retry_after(error))
     return answer
 
 
