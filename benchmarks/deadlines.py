@@ -58,8 +58,9 @@ async def _fifty(db: Database, first: int) -> list[float]:
     club = row_id(CLUB, 1)
     await db.pool.execute(
         f"""
-        insert into invites (club_id, id, invited_by, expires_at)
-        select $1, row_id({INVITE}, n), row_id({PERSON}, {OWNER}), lastcall_now() + interval '1 day'
+        insert into invites (club_id, id, token_hash, invited_by, expires_at)
+        select $1, row_id({INVITE}, n), sha256(uuid_send(gen_random_uuid())), row_id({PERSON}, {OWNER}),
+               lastcall_now() + interval '1 day'
           from generate_series($2::bigint, $2::bigint + {COUNT} - 1) as n
         """,
         club,

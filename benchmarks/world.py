@@ -216,8 +216,9 @@ async def add_join_requests(
     end = first + count - 1
     await connection.execute(
         f"""
-        insert into invites (club_id, id, invited_by, expires_at, accepted_at)
-        select row_id({CLUB}, $1), row_id({INVITE}, n), row_id({PERSON}, {OWNER}), lastcall_now(), lastcall_now()
+        insert into invites (club_id, id, token_hash, invited_by, expires_at, accepted_at)
+        select row_id({CLUB}, $1), row_id({INVITE}, n), sha256(uuid_send(gen_random_uuid())), row_id({PERSON}, {OWNER}),
+               lastcall_now(), lastcall_now()
           from generate_series($2::bigint, $3::bigint) as n
         """,
         club,
@@ -227,9 +228,10 @@ async def add_join_requests(
     await connection.execute(
         f"""
         insert into join_requests
-               (club_id, id, invite_id, subject_kind, email, status, activity_at, archive_due_at)
+               (club_id, id, invite_id, subject_kind, email, status, activity_at, decided_at, archive_due_at)
         select row_id({CLUB}, $1), row_id({JOIN}, n), row_id({INVITE}, n), 'person', 'guest-' || n || '@example.test',
-               $5, a.at, case when $5 = 'pending_approval' and not $6::boolean then a.at + interval '2160 hours' end
+               $5, a.at, case when $5 <> 'pending_approval' then a.at end,
+               case when $5 = 'pending_approval' and not $6::boolean then a.at + interval '2160 hours' end
           from generate_series($2::bigint, $3::bigint) as n
          cross join lateral (
                select lastcall_now() - $4::interval + (n - $2) * interval '1 millisecond' as at) as a

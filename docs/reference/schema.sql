@@ -225,10 +225,25 @@ create table invites (
     revoked_at timestamp with time zone,
     accepted_at timestamp with time zone,
     created_at timestamp with time zone default lastcall_now() not null,
+    kind text default 'person'::text not null,
+    token_hash bytea not null,
+    role_ids uuid[] default '{}'::uuid[] not null,
+    email text,
+    approves boolean default false not null,
+    note text,
+    accepted_by uuid,
     constraint invites_pkey PRIMARY KEY (club_id, id),
+    constraint invites_club_id_token_hash_key UNIQUE (club_id, token_hash),
+    constraint invites_accepted_check CHECK (((accepted_by IS NULL) OR (accepted_at IS NOT NULL))),
+    constraint invites_approves_check CHECK (((NOT approves) OR ((kind <> 'agent'::text) AND (cardinality(role_ids) > 0)))),
+    constraint invites_kind_check CHECK ((kind = ANY (ARRAY['person'::text, 'agent'::text, 'both'::text]))),
+    constraint invites_token_hash_length_check CHECK ((octet_length(token_hash) = 32)),
+    constraint invites_accepted_by_fkey FOREIGN KEY (accepted_by) REFERENCES people(id),
     constraint invites_club_id_fkey FOREIGN KEY (club_id) REFERENCES clubs(id) ON DELETE CASCADE,
     constraint invites_invited_by_fkey FOREIGN KEY (invited_by) REFERENCES people(id)
 );
+CREATE INDEX invites_address_end_idx ON invites USING btree (LEAST(expires_at, revoked_at, accepted_at), id) WHERE (email IS NOT NULL);
+CREATE INDEX invites_club_id_created_at_id_idx ON invites USING btree (club_id, created_at, id);
 
 create table join_requests (
     club_id uuid not null,
@@ -242,8 +257,16 @@ create table join_requests (
     activity_at timestamp with time zone default lastcall_now() not null,
     archive_due_at timestamp with time zone,
     created_at timestamp with time zone default lastcall_now() not null,
+    decided_at timestamp with time zone,
+    decided_by uuid,
+    decision_note text,
     constraint join_requests_pkey PRIMARY KEY (club_id, id),
     constraint join_requests_club_id_invite_id_key UNIQUE (club_id, invite_id),
+    constraint join_requests_decided_check CHECK (
+CASE status
+    WHEN 'pending_approval'::text THEN (num_nonnulls(decided_at, decided_by, decision_note) = 0)
+    ELSE (decided_at IS NOT NULL)
+END),
     constraint join_requests_status_check CHECK ((status = ANY (ARRAY['pending_approval'::text, 'approved'::text, 'rejected'::text, 'withdrawn'::text]))),
     constraint join_requests_subject_check CHECK (
 CASE subject_kind
@@ -252,11 +275,13 @@ CASE subject_kind
     ELSE false
 END),
     constraint join_requests_club_id_invite_id_fkey FOREIGN KEY (club_id, invite_id) REFERENCES invites(club_id, id) ON DELETE CASCADE,
+    constraint join_requests_decided_by_fkey FOREIGN KEY (decided_by) REFERENCES people(id),
     constraint join_requests_person_id_fkey FOREIGN KEY (person_id) REFERENCES people(id)
 );
 CREATE INDEX join_requests_archive_due_at_idx ON join_requests USING btree (archive_due_at, id) WHERE ((status = 'pending_approval'::text) AND (archive_due_at IS NOT NULL));
 CREATE UNIQUE INDEX join_requests_pending_email_key ON join_requests USING btree (club_id, lower(email)) WHERE ((status = 'pending_approval'::text) AND (subject_kind = 'person'::text));
 CREATE UNIQUE INDEX join_requests_pending_person_key ON join_requests USING btree (club_id, person_id) WHERE ((status = 'pending_approval'::text) AND (subject_kind = 'person'::text));
+CREATE INDEX join_requests_person_id_club_id_idx ON join_requests USING btree (person_id, club_id);
 
 create table late_results (
     club_id uuid not null,

@@ -11,7 +11,7 @@ import asyncpg
 import pytest
 
 from lastcall.access import listeners
-from lastcall.access.invites import create_invite, revoke_invite
+from lastcall.access.invites import InviteKind, create_invite, revoke_invite
 from lastcall.access.requests import (
     Activity,
     AgentSubject,
@@ -61,15 +61,19 @@ def heard() -> Iterator[list[tuple[UUID, Sequence[UUID]]]]:
     listeners._listeners[:] = kept
 
 
+async def invite(database: Database, owner: Actor, club_id: UUID) -> UUID:
+    return (await create_invite(database, owner, club_id, (), kind=InviteKind.AGENT)).id
+
+
 async def ask(
     database: Database, owner: Actor, club_id: UUID, subject: PersonSubject | AgentSubject | None = None
 ) -> UUID:
-    invite_id = await create_invite(database, owner, club_id)
+    invite_id = await invite(database, owner, club_id)
     return await record_join_request(database, club_id, invite_id, subject or AgentSubject("robot"))
 
 
 async def test_an_invite_turns_into_one_request(database: Database, owner: Actor, club_id: UUID) -> None:
-    invite_id = await create_invite(database, owner, club_id)
+    invite_id = await invite(database, owner, club_id)
     await record_join_request(database, club_id, invite_id, AgentSubject("robot"))
     with pytest.raises(Conflict) as refused:
         await record_join_request(database, club_id, invite_id, AgentSubject("other"))
@@ -80,7 +84,7 @@ async def test_an_invite_turns_into_one_request(database: Database, owner: Actor
 
 
 async def test_of_two_acceptances_at_once_one_wins(database: Database, owner: Actor, club_id: UUID) -> None:
-    invite_id = await create_invite(database, owner, club_id)
+    invite_id = await invite(database, owner, club_id)
     async with database.transaction() as tx:
         await record_join_request(database, club_id, invite_id, AgentSubject("first"))
         second = asyncio.create_task(
@@ -111,7 +115,7 @@ async def test_a_person_has_one_pending_request_a_club_by_account_and_by_address
 async def test_the_conflict_leaves_the_invite_open(database: Database, owner: Actor, club_id: UUID) -> None:
     guest = await person(database, "guest")
     await ask(database, owner, club_id, PersonSubject(guest.person_id, None))
-    invite_id = await create_invite(database, owner, club_id)
+    invite_id = await invite(database, owner, club_id)
     with pytest.raises(Conflict):
         await record_join_request(database, club_id, invite_id, PersonSubject(guest.person_id, None))
     await record_join_request(database, club_id, invite_id, AgentSubject("robot"))
@@ -130,7 +134,7 @@ async def test_the_conflict_leaves_the_invite_open(database: Database, owner: Ac
 async def test_the_schema_refuses_half_a_subject(
     database: Database, owner: Actor, club_id: UUID, columns: str
 ) -> None:
-    invite_id = await create_invite(database, owner, club_id)
+    invite_id = await invite(database, owner, club_id)
     with pytest.raises(asyncpg.CheckViolationError):
         await database.pool.execute(
             "insert into join_requests (club_id, id, invite_id, subject_kind, person_id, email, agent_name)"
@@ -203,11 +207,12 @@ async def test_invites_are_made_and_revoked_by_those_who_manage_staff(
 ) -> None:
     guest = await person(database, "guest")
     with pytest.raises(NotFound):
-        await create_invite(database, guest, club_id)
-    invite_id = await create_invite(database, owner, club_id)
+        await invite(database, guest, club_id)
+    invite_id = await invite(database, owner, club_id)
     with pytest.raises(NotFound):
         await revoke_invite(database, guest, club_id, invite_id)
     await revoke_invite(database, owner, club_id, invite_id)
+    await revoke_invite(database, owner, club_id, invite_id)
     with pytest.raises(NotFound):
-        await revoke_invite(database, owner, club_id, invite_id)
+        await revoke_invite(database, owner, club_id, new_id())
     assert heard == [], "an invite's end is no signal"

@@ -15,7 +15,7 @@ from structlog.typing import EventDict
 
 import lastcall.decisions
 from lastcall.access import listeners
-from lastcall.access.invites import create_invite
+from lastcall.access.invites import InviteKind, create_invite
 from lastcall.access.requests import AgentSubject, record_join_request
 from lastcall.clubs.service import add_club
 from lastcall.db.database import Database
@@ -38,7 +38,7 @@ class Door:
 
     async def invite(self) -> UUID:
         """An invite that nobody used."""
-        return await create_invite(self.db, self.owner, self.club_id)
+        return await agent_invite(self.db, self.owner, self.club_id)
 
     async def waits(self, activity_at: datetime, invite_id: UUID | None = None) -> UUID:
         """A pending request whose last activity was then."""
@@ -92,6 +92,11 @@ class Door:
         await self.db.pool.execute("alter table retention drop constraint broken")
 
 
+async def agent_invite(database: Database, owner: Actor, club_id: UUID) -> UUID:
+    """An invite for a program, which gives no roles."""
+    return (await create_invite(database, owner, club_id, (), kind=InviteKind.AGENT)).id
+
+
 async def open_door(database: Database, slug: str = "attic") -> Door:
     """A new club with an owner of its own."""
     owner = Actor(await add_person(database, f"{slug}@example.org", "Owner"), "Owner", is_operator=False)
@@ -114,10 +119,12 @@ async def door(database: Database) -> Door:
 @pytest.fixture
 def unregistered() -> Iterator[None]:
     """Without the listener that derives the deadline, for a twin."""
-    kept = list(listeners._listeners)
+    kept, coming = list(listeners._listeners), list(listeners._coming)
     listeners._listeners.clear()
+    listeners._coming.clear()
     yield
     listeners._listeners.extend(kept)
+    listeners._coming.extend(coming)
 
 
 async def replace_in_routine(database: Database, file: str, old: str, new: str) -> None:

@@ -10,9 +10,8 @@ from uuid import UUID
 
 import asyncpg
 import pytest
-from tests.decisions.conftest import NINETY_DAYS, Door, open_door, replace_in_routine
+from tests.decisions.conftest import NINETY_DAYS, Door, agent_invite, open_door, replace_in_routine
 
-from lastcall.access.invites import create_invite, revoke_invite
 from lastcall.access.requests import (
     Activity,
     AgentSubject,
@@ -71,7 +70,7 @@ async def test_a_pending_request_of_an_active_club_is_a_candidate_and_others_are
 @pytest.mark.clause("RET-01")
 async def test_no_request_can_carry_the_invite_of_another_club(database: Database, door: Door) -> None:
     elsewhere = await open_door(database, "cellar")
-    invite_id = await create_invite(database, elsewhere.owner, elsewhere.club_id)
+    invite_id = await agent_invite(database, elsewhere.owner, elsewhere.club_id)
     with pytest.raises(asyncpg.ForeignKeyViolationError):
         await database.pool.execute(
             "insert into join_requests (club_id, id, invite_id, subject_kind, agent_name)"
@@ -100,7 +99,7 @@ async def test_an_invites_expiry_and_revocation_stop_no_retention(database: Data
     now = await database.pool.fetchval("select lastcall_now()")
     requests = []
     for end in ("revoked_at", "expires_at"):
-        invite_id = await create_invite(database, door.owner, door.club_id)
+        invite_id = await agent_invite(database, door.owner, door.club_id)
         requests.append(
             await record_join_request(
                 database,
@@ -111,7 +110,9 @@ async def test_an_invites_expiry_and_revocation_stop_no_retention(database: Data
             )
         )
         if end == "revoked_at":
-            await revoke_invite(database, door.owner, door.club_id, invite_id)
+            await database.pool.execute(
+                "update invites set revoked_at = lastcall_now() where id = $1", invite_id
+            )
         else:
             await database.pool.execute(
                 "update invites set expires_at = lastcall_now() - interval '1 day' where id = $1", invite_id

@@ -15,7 +15,7 @@ from uuid import UUID
 from sqlalchemy import func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from lastcall.access.listeners import join_requests_changed
+from lastcall.access.listeners import join_request_coming, join_requests_changed
 from lastcall.access.policy import join_request_unknown
 from lastcall.access.tables import Invite, JoinRequest
 from lastcall.clubs.activity import System, log
@@ -58,9 +58,14 @@ class AgentSubject:
 
 @dataclass(frozen=True)
 class Decided:
-    """The request leaves ``pending_approval`` for good, for one of the other three."""
+    """The request leaves ``pending_approval`` for good, for one of the other three.
+
+    ``by`` is the person whose authority decided (null: the requester withdrew); ``note`` is what they said.
+    """
 
     status: Literal[RequestStatus.APPROVED, RequestStatus.REJECTED, RequestStatus.WITHDRAWN]
+    by: UUID | None = None
+    note: str | None = None
 
 
 @dataclass(frozen=True)
@@ -76,18 +81,20 @@ async def record_join_request(
     *,
     activity_at: datetime | None = None,
 ) -> UUID:
-    """Insert the pending request that an accepted invite turns into; answers its id.
+    """Mark the invite accepted and insert the pending request that it turns into; answers its id.
 
     Whether the invite is still open is for the flow that accepts it to judge. ``activity_at`` is for a
     request that was made earlier than now. Raises ``NotFound`` for an invite of another club and
     ``Conflict`` when the invite was used or a request of the same person or address is still pending.
     """
     request_id = new_id()
-    values = {"club_id": club_id, "id": request_id, "invite_id": invite_id, **_subject_columns(subject)}
-    if activity_at is not None:
-        values["activity_at"] = activity_at
+    columns = _subject_columns(subject)
     async with db.transaction() as tx:
-        await _mark_accepted(tx, club_id, invite_id)
+        await mark_accepted(tx, club_id, invite_id, columns.get("person_id"))
+        activity_at = activity_at or await tx.scalar(select(NOW))
+        await join_request_coming(tx, club_id, activity_at)
+        values = {"club_id": club_id, "id": request_id, "invite_id": invite_id, "activity_at": activity_at}
+        values |= columns
         try:
             async with db.transaction() as inner:
                 await inner.execute(insert(JoinRequest).values(values))
@@ -128,8 +135,9 @@ async def write_join_request_change(
 
 def _written(change: Decided | Activity) -> tuple[str, dict[str, Any]]:
     match change:
-        case Decided(status=status):
-            return f"join.{status}", {"status": status}
+        case Decided(status=status, by=by, note=note):
+            decided = {"status": status, "decided_at": NOW, "decided_by": by, "decision_note": note}
+            return f"join.{status}", decided
         case Activity():
             return "join.activity", {"activity_at": func.greatest(JoinRequest.activity_at, NOW)}
 
@@ -150,10 +158,17 @@ def _subject_columns(subject: PersonSubject | AgentSubject) -> dict[str, Any]:
             return {"subject_kind": "agent", "agent_name": name}
 
 
-async def _mark_accepted(tx: Transaction, club_id: UUID, invite_id: UUID) -> None:
+async def mark_accepted(tx: Transaction, club_id: UUID, invite_id: UUID, person_id: UUID | None) -> None:
+    """Use the invite up, for that person or for an agent or an address (null). This is no signal (ACC-13).
+
+    Raises ``Conflict`` when it is used up already and ``NotFound`` when it is not in this club.
+    """
     mine = (Invite.club_id == club_id, Invite.id == invite_id)
     accepted = await tx.scalar(
-        update(Invite).where(*mine, Invite.accepted_at.is_(None)).values(accepted_at=NOW).returning(Invite.id)
+        update(Invite)
+        .where(*mine, Invite.accepted_at.is_(None))
+        .values(accepted_at=NOW, accepted_by=person_id)
+        .returning(Invite.id)
     )
     if accepted is None:
         if await tx.scalar(select(Invite.id).where(*mine)) is None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import CheckConstraint, ForeignKey, Index, UniqueConstraint, text
+from sqlalchemy import CheckConstraint, ForeignKey, Index, Text, UniqueConstraint, Uuid, text
+from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.orm import Mapped, mapped_column
 
 from lastcall.db.base import Base, TenantTable, tenant_reference
@@ -14,20 +15,47 @@ DATABASE_NOW = text("lastcall_now()")
 PENDING_PERSON = "status = 'pending_approval' and subject_kind = 'person'"
 DUE_INDEX = "join_requests_archive_due_at_idx"
 DUE_INDEX_WHERE = "status = 'pending_approval' and archive_due_at is not null"
+TOKEN_HASH_BYTES = 32  # SHA-256
+INVITE_END = "least(expires_at, revoked_at, accepted_at)"
+"""When an invite is over; ``least`` passes over what is null."""
+INVITE_ADDRESS_INDEX = "invites_address_end_idx"
 
 
 class Invite(TenantTable, Base):
-    """A way in. Whether it is revoked, accepted, expired or open is derived from its times, in that order."""
+    """A way in, for a person, an agent or either (``kind``), shown once as a token of which only the hash is
+    kept; the directory keeps the hash unique over all clubs.
+
+    Whether it is revoked, accepted, expired or open is derived from its times, in that order. ``role_ids`` are
+    what a person is to hold; ``email`` binds it to whoever has that address, verified. ``approves`` lets the
+    inviter's authority approve the request a person's acceptance makes; an agent's always waits.
+    """
 
     __tablename__ = "invites"
+    __table_args__ = (
+        CheckConstraint("kind in ('person', 'agent', 'both')", name="kind"),
+        CheckConstraint(f"octet_length(token_hash) = {TOKEN_HASH_BYTES}", name="token_hash_length"),
+        CheckConstraint("not approves or (kind <> 'agent' and cardinality(role_ids) > 0)", name="approves"),
+        CheckConstraint("accepted_by is null or accepted_at is not null", name="accepted"),
+        UniqueConstraint("club_id", "token_hash"),
+        Index(None, "club_id", "created_at", "id"),
+        # The addresses that are to be forgotten, by the time their invites ended.
+        Index(INVITE_ADDRESS_INDEX, text(INVITE_END), "id", postgresql_where=text("email is not null")),
+    )
 
     club_id: Mapped[UUID] = mapped_column(
         ForeignKey("clubs.id", ondelete="CASCADE"), primary_key=True, sort_order=-2
     )
+    kind: Mapped[str] = mapped_column(server_default=text("'person'"))
+    token_hash: Mapped[bytes]
+    role_ids: Mapped[list[UUID]] = mapped_column(ARRAY(Uuid), server_default=text("'{}'"))
+    email: Mapped[str | None]
+    approves: Mapped[bool] = mapped_column(server_default=text("false"))
+    note: Mapped[str | None] = mapped_column(Text)
     invited_by: Mapped[UUID] = mapped_column(ForeignKey("people.id"))
     expires_at: Mapped[datetime]
     revoked_at: Mapped[datetime | None]
     accepted_at: Mapped[datetime | None]
+    accepted_by: Mapped[UUID | None] = mapped_column(ForeignKey("people.id"))
     created_at: Mapped[datetime] = mapped_column(server_default=DATABASE_NOW)
 
 
@@ -36,8 +64,8 @@ class JoinRequest(TenantTable, Base):
 
     The composite reference keeps request and invite in one club (RET-01), the unique constraints keep one
     request an invite and one pending request a person (ACC-15). ``activity_at`` is when the requester last
-    did something. ``archive_due_at`` is derived from the facts and written by ``decisions/`` alone; null
-    means that nothing is scheduled.
+    did something; ``decided_by`` is null where the requester withdrew. ``archive_due_at`` is derived from the
+    facts and written by ``decisions/`` alone; null means that nothing is scheduled.
     """
 
     __tablename__ = "join_requests"
@@ -51,6 +79,11 @@ class JoinRequest(TenantTable, Base):
             " when 'agent' then agent_name is not null and person_id is null and email is null"
             " else false end",
             name="subject",
+        ),
+        CheckConstraint(
+            "case status when 'pending_approval' then num_nonnulls(decided_at, decided_by, decision_note) = 0"
+            " else decided_at is not null end",
+            name="decided",
         ),
         Index(
             "join_requests_pending_person_key",
@@ -66,6 +99,7 @@ class JoinRequest(TenantTable, Base):
             unique=True,
             postgresql_where=text(PENDING_PERSON),
         ),
+        Index(None, "person_id", "club_id"),
         # Everything that is due and nothing that is not (RET-05, RET-20); its order is the sweep's.
         Index(DUE_INDEX, "archive_due_at", "id", postgresql_where=text(DUE_INDEX_WHERE)),
     )
@@ -78,4 +112,7 @@ class JoinRequest(TenantTable, Base):
     status: Mapped[str] = mapped_column(server_default=text("'pending_approval'"))
     activity_at: Mapped[datetime] = mapped_column(server_default=DATABASE_NOW)
     archive_due_at: Mapped[datetime | None]
+    decided_at: Mapped[datetime | None]
+    decided_by: Mapped[UUID | None] = mapped_column(ForeignKey("people.id"))
+    decision_note: Mapped[str | None]
     created_at: Mapped[datetime] = mapped_column(server_default=DATABASE_NOW)

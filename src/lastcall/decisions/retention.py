@@ -34,6 +34,11 @@ from lastcall.people.scopes import Scope
 
 JOIN_REQUEST_RETENTION = "join_request_retention"  # the owner's name, which signals carry
 _REFRESH = text("select lowest, later from refresh_join_requests(:club_id, :ids)")
+_COMING = text("""
+    select ceil_to_millisecond(cast(:activity_at as timestamptz) + make_interval(hours => 24 * c.retention_days))
+    from clubs c
+    where c.id = :club_id and c.state = 'active'
+""")
 
 
 @dataclass(frozen=True)
@@ -50,6 +55,13 @@ class RetentionView:
 
 
 UNSEEN = RetentionView(keep=False, archived_at=None, archived_reason=None, version=0, archive_version=0)
+
+
+async def announce(tx: Transaction, club_id: UUID, activity_at: datetime) -> None:
+    """Signal the deadline that a request of this activity time will have, before its row is there (ACC-01)."""
+    deadline = await tx.scalar(_COMING, {"club_id": club_id, "activity_at": activity_at})
+    if deadline is not None:
+        tx.publish(Signal(JOIN_REQUEST_RETENTION, deadline))
 
 
 async def refresh(tx: Transaction, club_id: UUID, request_ids: Sequence[UUID]) -> None:

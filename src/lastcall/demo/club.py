@@ -10,6 +10,7 @@ from sqlalchemy import select
 
 from lastcall.access.invites import create_invite
 from lastcall.access.requests import PersonSubject, record_join_request
+from lastcall.clubs.queries import roles_of
 from lastcall.clubs.service import add_club
 from lastcall.clubs.tables import Club
 from lastcall.connections.accounts import add_account, rotate_key, set_account_state
@@ -92,10 +93,11 @@ async def forgotten_request(db: Database, club: DemoClub, due_in: timedelta) -> 
     """A join request that nobody decided, whose ninety days are over in ``due_in``; answers its id and that moment."""
     async with db.read() as tx:
         due_at = await tx.scalar(select(NOW + due_in))
-    invite_id = await create_invite(db, club.owner, club.club_id)
-    visitor = PersonSubject(None, f"visitor-{invite_id.hex[-8:]}@club.example")
+        roles = await roles_of(tx, club.club_id)
+    invite = await create_invite(db, club.owner, club.club_id, [roles[-1].id], approves=False)
+    visitor = PersonSubject(None, f"visitor-{invite.id.hex[-8:]}@club.example")
     request_id = await record_join_request(
-        db, club.club_id, invite_id, visitor, activity_at=due_at - RETENTION
+        db, club.club_id, invite.id, visitor, activity_at=due_at - RETENTION
     )
     return request_id, due_at
 

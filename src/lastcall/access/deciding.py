@@ -1,0 +1,164 @@
+"""Deciding a join request by hand: approve, reject; and its requester's own way back, withdraw.
+
+Each opens its own outermost transaction (ACC-17). The club's gate comes first, then the request's row; of two
+who decide at once one waits there and then sees what the other decided (ACC-04).
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Row, func, select
+
+from lastcall.access.grants import grant_roles
+from lastcall.access.policy import handed_on, join_request_unknown, require_readable
+from lastcall.access.requests import Decided, RequestStatus, write_join_request_change
+from lastcall.access.tables import Invite, JoinRequest
+from lastcall.clubs.gates import bump_gate
+from lastcall.clubs.tables import Club
+from lastcall.db.database import Database
+from lastcall.db.transaction import Transaction
+from lastcall.errors import Conflict, Invalid, NotAllowed
+from lastcall.people.actor import Actor
+from lastcall.people.scopes import Scope
+from lastcall.people.tables import Person
+
+NOTE_LENGTH = 1000  # characters
+
+
+async def approve_join_request(
+    db: Database, actor: Actor, club_id: UUID, request_id: UUID, *, note: str | None = None
+) -> None:
+    """Let the person in: they get the roles of their invite.
+
+    Needs ``decide_access`` (without it the request is unknown), and for each role somebody who may hand it on
+    now: the inviter, else the actor. Raises ``Conflict`` when it was decided already (with what it is), when
+    the person is not there any more or owns the club, and for an agent; ``NotAllowed`` for one's own request.
+    """
+    note = _valid_note(note)
+    async with _held(db, actor, club_id, request_id) as (tx, request):
+        if request.subject_kind == "agent":
+            raise Conflict(
+                "agents_wait", "Programs cannot be let in by this version.", advice="Reject it, or wait."
+            )
+        person_id = await _person(tx, request)
+        if person_id == actor.person_id:
+            raise NotAllowed("own_request", "Nobody decides their own request.", advice="Ask somebody else.")
+        if person_id == request.owner_id:
+            raise Conflict("owner_holds_all", "This person owns the club now.", advice="Reject the request.")
+        handed = await handed_on(tx, club_id, request.invited_by, request.role_ids)
+        handed |= await handed_on(tx, club_id, actor.person_id, request.role_ids)
+        if handed != frozenset(request.role_ids):
+            raise NotAllowed(
+                "role_not_assignable",
+                "Neither you nor the inviter may hand on all the roles of this invitation now.",
+                advice="Ask the owner to decide it.",
+            )
+        approved = Decided(RequestStatus.APPROVED, by=actor.person_id, note=note)
+        await write_join_request_change(db, actor, club_id, request_id, approved)
+        await grant_roles(tx, club_id, person_id, request.role_ids, actor)
+
+
+async def reject_join_request(
+    db: Database, actor: Actor, club_id: UUID, request_id: UUID, *, note: str | None = None
+) -> None:
+    """Turn the person or the agent down; they are told ``note``. Needs ``decide_access``; errors as above."""
+    note = _valid_note(note)
+    async with _held(db, actor, club_id, request_id) as (_, request):
+        if request.person_id == actor.person_id:
+            raise NotAllowed(
+                "own_request", "Nobody decides their own request.", advice="Withdraw it instead."
+            )
+        rejected = Decided(RequestStatus.REJECTED, by=actor.person_id, note=note)
+        await write_join_request_change(db, actor, club_id, request_id, rejected)
+
+
+async def withdraw_join_request(db: Database, actor: Actor, club_id: UUID, request_id: UUID) -> None:
+    """Take one's own waiting request back. Somebody else's is unknown."""
+    actor.require_scope(Scope.ACCESS)
+    async with db.transaction(outermost=True) as tx:
+        mine = await tx.scalar(
+            select(JoinRequest.id).where(
+                JoinRequest.club_id == club_id,
+                JoinRequest.id == request_id,
+                JoinRequest.person_id == actor.person_id,
+            )
+        )
+        if mine is None:
+            raise join_request_unknown()
+        await write_join_request_change(db, actor, club_id, request_id, Decided(RequestStatus.WITHDRAWN))
+
+
+@asynccontextmanager
+async def _held(
+    db: Database, actor: Actor, club_id: UUID, request_id: UUID
+) -> AsyncIterator[tuple[Transaction, Row[Any]]]:
+    """The pending request under its lock, with what its invite says, for somebody who may decide it."""
+    async with db.transaction(outermost=True) as tx:
+        await bump_gate(tx, club_id)
+        await require_readable(tx, actor, club_id, scope=Scope.ACCESS)
+        await tx.execute(
+            select(JoinRequest.id)
+            .where(JoinRequest.club_id == club_id, JoinRequest.id == request_id)
+            .with_for_update(key_share=True)
+        )
+        request = (
+            await tx.execute(
+                select(
+                    JoinRequest.status,
+                    JoinRequest.subject_kind,
+                    JoinRequest.person_id,
+                    JoinRequest.email,
+                    Invite.role_ids,
+                    Invite.invited_by,
+                    Club.owner_id,
+                )
+                .join(Invite, (Invite.club_id == JoinRequest.club_id) & (Invite.id == JoinRequest.invite_id))
+                .join(Club, Club.id == JoinRequest.club_id)
+                .where(JoinRequest.club_id == club_id, JoinRequest.id == request_id)
+            )
+        ).one_or_none()
+        if request is None:
+            raise join_request_unknown()
+        if request.status != "pending_approval":
+            raise Conflict(
+                "request_decided",
+                f"This request is {request.status} already.",
+                advice="Load it again.",
+                fresh=request.status,
+            )
+        yield tx, request
+
+
+async def _person(tx: Transaction, request: Row[Any]) -> UUID:
+    """Whom to let in, held against being blocked or erased meanwhile."""
+    who = (
+        Person.id == request.person_id
+        if request.person_id is not None
+        else (func.lower(Person.email) == func.lower(request.email)) & Person.email_verified_at.is_not(None)
+    )
+    person_id: UUID | None = await tx.scalar(
+        select(Person.id).where(who, Person.blocked_at.is_(None)).with_for_update(read=True)
+    )
+    if person_id is None:
+        raise Conflict(
+            "requester_gone",
+            "Nobody who may sign in stands behind this request.",
+            advice="Reject it, or wait until that person has signed in.",
+        )
+    return person_id
+
+
+def _valid_note(note: str | None) -> str | None:
+    note = (note or "").strip()
+    if len(note) > NOTE_LENGTH or not note.replace("\n", " ").replace("\r", " ").isprintable():
+        raise Invalid(
+            "note_malformed",
+            "The note is too long or holds control characters.",
+            advice=f"Write at most {NOTE_LENGTH} characters.",
+            field="note",
+        )
+    return note or None

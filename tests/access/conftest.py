@@ -1,0 +1,114 @@
+"""One database a module for what keeps to clubs of its own, and the people around a club's door."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from lastcall.access.invites import NewInvite, create_invite
+from lastcall.clubs.queries import roles_of
+from lastcall.clubs.service import add_club
+from lastcall.clubs.staff import assign_role, set_assignable_roles
+from lastcall.db.database import Database
+from lastcall.db.ids import encode_id, new_id
+from lastcall.decisions.registration import register
+from lastcall.people.actor import Actor
+from lastcall.people.service import add_person
+from lastcall.testing.database import TestServer
+
+
+def fresh() -> str:
+    """Part of a name that nobody has: this file is loaded twice, by pytest and by its importers."""
+    return encode_id(new_id())[-12:]
+
+
+@pytest.fixture(scope="module")
+def shared_url(
+    postgres_servers: Callable[[Path | None], TestServer], request: pytest.FixtureRequest
+) -> Iterator[str]:
+    """Address of a migrated database that the tests of one module share."""
+    server, loop = postgres_servers(None), asyncio.new_event_loop()
+    name = f"shared_{request.module.__name__.rpartition('.')[2]}_{fresh()}"
+    yield loop.run_until_complete(server.create(name))
+    loop.run_until_complete(server.drop(name))
+    loop.close()
+
+
+@pytest.fixture
+async def db(shared_url: str) -> AsyncIterator[Database]:
+    """That database, opened."""
+    database = await Database.open(shared_url)
+    yield database
+    await database.close()
+
+
+async def person(db: Database, name: str, *, verified: bool = True) -> Actor:
+    """Somebody new with an address of their own."""
+    email = f"{name}-{fresh()}@example.org"
+    person_id = await add_person(db, email, name.capitalize())
+    if verified:
+        await db.pool.execute("update people set email_verified_at = lastcall_now() where id = $1", person_id)
+    return Actor(person_id, name.capitalize(), is_operator=False)
+
+
+async def email_of(db: Database, who: Actor) -> str:
+    email: str = await db.pool.fetchval("select email from people where id = $1", who.person_id)
+    return email
+
+
+@dataclass
+class Door:
+    """A club with its owner, a deputy who may hand on one role, a guest, and the preset roles by key."""
+
+    db: Database
+    club_id: UUID
+    slug: str
+    owner: Actor
+    deputy: Actor
+    guest: Actor
+    roles: dict[str, UUID]
+
+    async def invite(self, by: Actor | None = None, role: str = "event_staff", **more: Any) -> NewInvite:
+        return await create_invite(self.db, by or self.owner, self.club_id, [self.roles[role]], **more)
+
+    async def held_by(self, who: Actor) -> set[str]:
+        rows = await self.db.pool.fetch(
+            "select role_id from staff_assignments where club_id = $1 and person_id = $2",
+            self.club_id,
+            who.person_id,
+        )
+        return {key for key, role in self.roles.items() if role in {row["role_id"] for row in rows}}
+
+    async def requests(self) -> list[Any]:
+        return list(
+            await self.db.pool.fetch(
+                "select *, xmin::text as version from join_requests where club_id = $1 order by id",
+                self.club_id,
+            )
+        )
+
+    async def state(self, invite: NewInvite) -> Any:
+        return await self.db.pool.fetchrow("select * from invites where id = $1", invite.id)
+
+
+async def open_door(db: Database) -> Door:
+    owner, deputy, guest = [await person(db, name) for name in ("owner", "deputy", "guest")]
+    slug = f"club-{fresh()}"
+    club_id = await add_club(db, None, f"The {slug}", slug, "UTC", owner.person_id)
+    async with db.read() as tx:
+        roles = {role.preset_key or "": role.id for role in await roles_of(tx, club_id)}
+    await assign_role(db, owner, club_id, roles["admin"], deputy.person_id)
+    await set_assignable_roles(db, owner, club_id, roles["admin"], [roles["event_staff"]])
+    return Door(db, club_id, slug, owner, deputy, guest, roles)
+
+
+@pytest.fixture
+async def door(db: Database) -> Door:
+    register()
+    return await open_door(db)
