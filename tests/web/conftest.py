@@ -29,6 +29,7 @@ from lastcall.people.actor import Actor
 from lastcall.people.service import add_person
 from lastcall.people.sign_in import make_sign_in_link, redeem_sign_in_link
 from lastcall.settings import Settings
+from lastcall.testing.mail import MailSink
 
 FORM_TOKEN = re.compile(r'name="form_token" value="([0-9a-f]+)"')
 
@@ -105,6 +106,7 @@ class Site:
     database: Database
     server: Server
     url: str
+    mail: MailSink
     restart: Callable[[], Any]
     stop: Callable[[], Any]
 
@@ -118,7 +120,14 @@ async def world(database: Database) -> World:
 async def site(database: Database) -> AsyncIterator[Site]:
     taken = bind("127.0.0.1", 0)
     port = taken.getsockname()[1]
-    settings = Settings(port=port, public_url=f"http://127.0.0.1:{port}")
+    mails = AsyncExitStack()
+    sink = await mails.enter_async_context(MailSink())
+    settings = Settings(
+        port=port,
+        public_url=f"http://127.0.0.1:{port}",
+        mail_url=sink.url,
+        mail_from="Lastcall <lastcall@club.example>",
+    )
     stack = AsyncExitStack()
     server = await stack.enter_async_context(running_server(settings, database, taken=taken))
 
@@ -131,9 +140,10 @@ async def site(database: Database) -> AsyncIterator[Site]:
             running_server(settings, database, taken=bind("127.0.0.1", port))
         )
 
-    running = Site(settings, database, server, settings.public_url, restart, stop)
+    running = Site(settings, database, server, settings.public_url, sink, restart, stop)
     yield running
     await stack.aclose()
+    await mails.aclose()
 
 
 @dataclass

@@ -23,8 +23,8 @@ from lastcall.db.ids import new_id
 from lastcall.db.tables import Directory
 from lastcall.db.transaction import Transaction
 from lastcall.errors import Conflict, Invalid, NotAllowed, NotFound
+from lastcall.mail.addresses import valid_address
 from lastcall.people.actor import Actor
-from lastcall.people.names import valid_email
 from lastcall.people.scopes import Scope
 from lastcall.people.tokens import new_token, token_hash
 
@@ -71,7 +71,7 @@ async def create_invite(
     acceptance be approved by the actor's authority as it is then; otherwise it waits for a decision.
     Raises ``Invalid`` for no role, a malformed address or note, and too many open invites.
     """
-    email = valid_email(email) if email is not None and email.strip() else None
+    email = valid_address(email) if email is not None and email.strip() else None
     note = _valid_note(note)
     roles = sorted(set(role_ids))
     if kind is InviteKind.AGENT:

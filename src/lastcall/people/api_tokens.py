@@ -14,9 +14,11 @@ from lastcall.db.database import Database
 from lastcall.db.ids import new_id
 from lastcall.db.transaction import Reader, Transaction
 from lastcall.errors import Invalid, NotFound
+from lastcall.mail.mailer import Mailer
+from lastcall.names import valid_name
 from lastcall.people.actor import Actor
 from lastcall.people.audit import audit
-from lastcall.people.names import valid_name
+from lastcall.people.mails import TOKEN_CREATED, notify
 from lastcall.people.scopes import Scope
 from lastcall.people.tables import ApiToken, Person
 from lastcall.people.tokens import new_token, token_hash
@@ -58,7 +60,7 @@ class TokenView:
 
 
 async def create_token(
-    db: Database, actor: Actor, name: str, scopes: Collection[Scope], life: timedelta
+    db: Database, mailer: Mailer, actor: Actor, name: str, scopes: Collection[Scope], life: timedelta
 ) -> tuple[UUID, str]:
     """A new token for the actor's programs: its id, and the token, which is shown this once.
 
@@ -66,7 +68,7 @@ async def create_token(
     of more than ``LONGEST_LIFE``, or more than ``MOST_TOKENS`` live ones.
     """
     actor.require_recent()
-    name = valid_name(name, "name")
+    name = valid_name(name)
     if not scopes:
         raise Invalid("scopes_missing", "The token would be good for nothing.", field="scopes")
     if Scope.OPERATOR in scopes and not actor.is_operator:
@@ -109,6 +111,7 @@ async def create_token(
             name=name,
             scopes=sorted(scopes),
         )
+        await notify(tx, mailer, actor.person_id, TOKEN_CREATED, name=name)
     return token_id, token
 
 

@@ -20,10 +20,10 @@ from lastcall.db.database import Database
 from lastcall.db.ids import new_id
 from lastcall.db.transaction import Reader, Transaction
 from lastcall.errors import Conflict, Invalid, NotFound, NotSignedIn
+from lastcall.names import valid_name
 from lastcall.people.actor import Actor
 from lastcall.people.audit import audit
 from lastcall.people.flows import Flow, Purpose, begin_flow, flow_over, standing_person, take_flow
-from lastcall.people.names import valid_name
 from lastcall.people.passkey_answers import (
     Assertion,
     RelyingParty,
@@ -85,7 +85,7 @@ async def add_passkey(
     Raises ``Invalid`` for a name that is none and for an answer that does not fit, ``NotSignedIn`` for one that
     this browser did not begin, ``Conflict`` for a passkey that is known already.
     """
-    name = valid_name(name, "name")
+    name = valid_name(name)
     registration = read_registration(party, answer)
     flow = await take_flow(db, registration.state, browser)
     _check_flow(flow, Purpose.ADD, actor)

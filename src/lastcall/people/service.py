@@ -13,12 +13,13 @@ from lastcall.db.database import Database
 from lastcall.db.ids import new_id
 from lastcall.db.transaction import Transaction
 from lastcall.errors import Conflict, NotAllowed, NotFound
+from lastcall.mail.addresses import valid_address
+from lastcall.names import valid_name
 from lastcall.people.actor import Actor, require_operator
 from lastcall.people.api_tokens import revoke_all_tokens
 from lastcall.people.audit import audit
 from lastcall.people.links import end_links
 from lastcall.people.listeners import person_blocked
-from lastcall.people.names import valid_email, valid_name
 from lastcall.people.sessions import end_all_sessions
 from lastcall.people.tables import Person
 
@@ -32,7 +33,7 @@ async def add_person(
     regard to case).
     """
     require_operator(actor)
-    email, display_name = valid_email(email), valid_name(display_name)
+    email, display_name = valid_address(email), valid_name(display_name, field="display_name")
     person_id = new_id()
     async with db.transaction() as tx:
         try:

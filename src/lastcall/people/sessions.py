@@ -60,11 +60,12 @@ class Way(StrEnum):
 @dataclass(frozen=True)
 class Browser:
     """The browser that asks. ``key`` is its secret (the form cookie, or its session's token), ``session`` the
-    token of the session that a new sign-in replaces."""
+    token of the session that a new sign-in replaces, ``source`` the address that limits count."""
 
     key: str = ""
     user_agent: str = ""
     session: str | None = None
+    source: str = ""
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,13 @@ from sqlalchemy.dialects.postgresql import insert
 from lastcall.db.clock import NOW
 from lastcall.db.database import Database
 from lastcall.db.ids import new_id
+from lastcall.db.limits import source_of, take
 from lastcall.db.transaction import Transaction
 from lastcall.errors import NotFound, NotSignedIn
+from lastcall.names import NAME_LENGTH
 from lastcall.people.actor import Actor
 from lastcall.people.audit import audit
+from lastcall.people.limits import CODE_ATTEMPTS
 from lastcall.people.links import (
     Link,
     Purpose,
@@ -29,7 +32,6 @@ from lastcall.people.links import (
     usable,
     use_up,
 )
-from lastcall.people.names import NAME_LENGTH
 from lastcall.people.sessions import Browser, Way, open_session
 from lastcall.people.tables import Person, SignInLink
 from lastcall.people.tokens import code_of, token_hash
@@ -115,7 +117,11 @@ async def redeem_sign_in_link(db: Database, token: str, browser: Browser = _NOBO
 
 
 async def redeem_sign_in_code(db: Database, code: str, browser: Browser) -> tuple[str, Actor]:
-    """As ``redeem_sign_in_link``, by the code of a link that this browser asked for. Five wrong ones end it."""
+    """As ``redeem_sign_in_link``, by the code of a link that this browser asked for. Five wrong ones end it.
+
+    Raises ``TooFast`` for a source that types too many.
+    """
+    await take(db, CODE_ATTEMPTS, source_of(browser.source))
     async with db.transaction(outermost=True) as tx:
         link = await find_by_code(tx, Purpose.SIGN_IN, code, browser.key)
         if link is not None:

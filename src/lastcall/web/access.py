@@ -19,10 +19,11 @@ from litestar.connection import ASGIConnection
 from litestar.datastructures import Cookie
 from litestar.handlers import BaseRouteHandler
 
+from lastcall.api.client import client_address
 from lastcall.db.database import Database
 from lastcall.errors import NotAllowed, NotFound, NotSignedIn
 from lastcall.people.actor import Actor
-from lastcall.people.sessions import actor_of_session
+from lastcall.people.sessions import Browser, actor_of_session
 
 FORM_FIELD = "form_token"
 FORM_HEADER = "x-form-token"
@@ -94,6 +95,16 @@ class Visitor:
     def form_token(self) -> str:
         """What a form carries to show that it is ours; worth nothing without the cookie it was made from."""
         return hmac.new(self.form_key.encode(), b"form", hashlib.sha256).hexdigest()
+
+
+def browser_of(request: ASGIConnection[Any, Any, Any, Any], visitor: Visitor) -> Browser:
+    """The browser that sent the request, as signing in wants to know it."""
+    return Browser(
+        key=visitor.form_key,
+        user_agent=request.headers.get("user-agent", ""),
+        session=visitor.session,
+        source=client_address(request),
+    )
 
 
 async def look_at(

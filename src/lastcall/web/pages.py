@@ -74,7 +74,7 @@ class Pages:
             place=place,
             zoned=times.Zoned(self.zone(request, place), now),
             form_field=FORM_FIELD,
-            here=_here(request),
+            here=here(request),
             **values,
         )
         answer: Response[str] = Response(text, status_code=status, media_type=MediaType.HTML)
@@ -94,12 +94,28 @@ class Pages:
         return ZoneInfo("UTC")
 
 
-def _here(request: PageRequest) -> str:
+def here(request: PageRequest) -> str:
     """This page's address, for asking for it again."""
     query = request.url.query
     # Two slashes at the start would name another host.
     path = "/" + request.url.path.lstrip("/")
     return f"{path}?{query}" if query else path
+
+
+def own_path(text: str) -> str | None:
+    """``text`` where it is a path of our own, with its query: what a browser cannot take for another host.
+
+    Two slashes or a backslash at the start would name one, and a control character is dropped by browsers
+    before they look.
+    """
+    is_ours = (
+        text.startswith("/")
+        and not text.startswith("//")
+        and "\\" not in text
+        and text.isascii()
+        and text.isprintable()
+    )
+    return text if is_ours else None
 
 
 async def form_fields(request: PageRequest) -> dict[str, str]:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from litestar import Response
+from urllib.parse import urlencode
+
+from litestar import MediaType, Response
 
 from lastcall.api.problems import as_family, retry_after
 from lastcall.clock import SYSTEM_CLOCK
 from lastcall.errors import Conflict, LastcallError, NotSignedIn, WrongRequest
+from lastcall.people.actor import STEP_UP_NEEDED
 from lastcall.web.access import Visitor
-from lastcall.web.pages import NOWHERE, PageRequest
+from lastcall.web.pages import NOWHERE, PageRequest, here, is_fragment
 from lastcall.web.room import provide_web
 
 NEXT_COOKIE = "lastcall-next"
@@ -36,6 +39,8 @@ def page_problem(request: PageRequest, exception: Exception) -> Response[str]:
         request.state.visitor = Visitor(None, None, "", is_new=False)
     if isinstance(error, NotSignedIn):
         return _sign_in(request, error)
+    if error.code == STEP_UP_NEEDED:
+        return _confirm(request)
     answer = provide_web(request).pages.show(
         request,
         "problem.html",
@@ -58,11 +63,29 @@ def _sign_in(request: PageRequest, error: NotSignedIn) -> Response[str]:
     web = provide_web(request)
     asked_for = request.url.path if request.method == "GET" else ""
     answer = web.pages.show(
-        request, "sign_in.html", NOWHERE, SYSTEM_CLOCK.wall(), status=error.status, came_from=asked_for
+        request,
+        "sign_in.html",
+        NOWHERE,
+        SYSTEM_CLOCK.wall(),
+        status=error.status,
+        came_from=asked_for,
+        has_mail=web.mailer.is_configured,
+        email="",
+        problem=None,
     )
     if asked_for:
         answer.set_cookie(web.pages.cookies.make(NEXT_COOKIE, asked_for, max_age=NEXT_SECONDS))
     return answer
+
+
+def _confirm(request: PageRequest) -> Response[str]:
+    """To the page where people confirm, and back here afterwards: a dangerous form and its answer have one
+    address.
+    """
+    where = "/sign-in/confirm?" + urlencode({"next": here(request)})
+    if is_fragment(request):
+        return Response("", headers={"HX-Redirect": where}, media_type=MediaType.HTML)
+    return Response("", status_code=303, headers={"Location": where}, media_type=MediaType.HTML)
 
 
 def _way_back(request: PageRequest, error: LastcallError) -> str | None:

@@ -8,14 +8,16 @@ from litestar.di import Provide
 from lastcall.web.access import Access, guard
 from lastcall.web.problems import page_problem
 from lastcall.web.room import provide_visitor, provide_web
-from lastcall.web.routes import clubs, compose, operator, scheduled, sign_in, static
+from lastcall.web.routes import clubs, compose, me, operator, people, scheduled, sign_in, static
 
 HANDLERS = (
     *static.HANDLERS,
     *sign_in.HANDLERS,
+    *me.HANDLERS,
     *clubs.HANDLERS,
     *scheduled.HANDLERS,
     *compose.HANDLERS,
+    *people.HANDLERS,
     *operator.HANDLERS,
 )
 

@@ -1,0 +1,59 @@
+"""The way back for whoever lost every way in, and the way out for whoever else may have found one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlalchemy import delete
+
+from lastcall.db.database import Database
+from lastcall.mail.mailer import Mailer
+from lastcall.people.api_tokens import revoke_all_tokens
+from lastcall.people.audit import audit
+from lastcall.people.links import Purpose, end_links, make_link
+from lastcall.people.mails import RECOVERED, notify
+from lastcall.people.queries import person_by_email
+from lastcall.people.sessions import end_all_sessions
+from lastcall.people.sign_in_tables import Identity, Passkey, SignInFlow
+
+
+@dataclass(frozen=True)
+class Recovered:
+    """What ended, and the token of the one link that now signs the person in."""
+
+    sessions: int
+    tokens: int
+    passkeys: int
+    identities: int
+    link: str
+
+
+async def recover_person(db: Database, mailer: Mailer, email: str) -> Recovered:
+    """Take away every way in that the person with this address has, and make one sign-in link. For the host's
+    command line.
+
+    Sessions, API tokens, open links, passkeys and linked accounts go; roles and clubs stay. The person is told
+    by mail. Raises ``NotFound`` for an address nobody has.
+    """
+    async with db.transaction() as tx:
+        person_id = await person_by_email(tx, email)
+        sessions = await end_all_sessions(db, person_id)
+        tokens = await revoke_all_tokens(tx, person_id)
+        await end_links(tx, person_id)
+        await tx.execute(delete(SignInFlow).where(SignInFlow.person_id == person_id))
+        passkeys = await tx.execute(delete(Passkey).where(Passkey.person_id == person_id))
+        identities = await tx.execute(delete(Identity).where(Identity.person_id == person_id))
+        link = await make_link(tx, Purpose.SIGN_IN, person_id=person_id)
+        recovered = Recovered(sessions, tokens, passkeys.rowcount, identities.rowcount, link)
+        await audit(
+            tx,
+            None,
+            "person.recovered",
+            str(person_id),
+            sessions=sessions,
+            tokens=tokens,
+            passkeys=recovered.passkeys,
+            identities=recovered.identities,
+        )
+        await notify(tx, mailer, person_id, RECOVERED)
+    return recovered
