@@ -34,7 +34,7 @@ create table activity_log (
     constraint activity_log_pkey PRIMARY KEY (club_id, id),
     constraint activity_log_actor_check CHECK (
 CASE actor_kind
-    WHEN 'person'::text THEN (actor_id IS NOT NULL)
+    WHEN 'person'::text THEN ((actor_id IS NOT NULL) AND (actor_name IS NULL))
     WHEN 'system'::text THEN ((actor_id IS NULL) AND (actor_name IS NOT NULL))
     ELSE false
 END),
@@ -103,11 +103,18 @@ create table clubs (
     owner_id uuid not null,
     retention_days integer default 90,
     created_at timestamp with time zone default lastcall_now() not null,
+    paused_at timestamp with time zone,
+    archived_at timestamp with time zone,
+    pause_reason text,
+    updated_at timestamp with time zone default lastcall_now() not null,
     constraint clubs_pkey PRIMARY KEY (id),
+    constraint clubs_archived_check CHECK (((state = ANY (ARRAY['archived'::text, 'deleting'::text])) = (archived_at IS NOT NULL))),
+    constraint clubs_paused_check CHECK ((((state = 'paused'::text) = (paused_at IS NOT NULL)) AND ((state = 'paused'::text) = (pause_reason IS NOT NULL)) AND (pause_reason = ANY (ARRAY['manual'::text, 'budget'::text, 'system'::text])))),
     constraint clubs_retention_days_check CHECK (((retention_days >= 1) AND (retention_days <= 3650))),
-    constraint clubs_state_check CHECK ((state = ANY (ARRAY['active'::text, 'paused'::text, 'archived'::text]))),
+    constraint clubs_state_check CHECK ((state = ANY (ARRAY['active'::text, 'paused'::text, 'archived'::text, 'deleting'::text]))),
     constraint clubs_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES people(id)
 );
+CREATE INDEX clubs_deleting_idx ON clubs USING btree (updated_at, id) WHERE (state = 'deleting'::text);
 CREATE INDEX clubs_owner_id_idx ON clubs USING btree (owner_id);
 
 create table collectors (
@@ -476,6 +483,15 @@ END),
     constraint retention_club_id_join_request_id_fkey FOREIGN KEY (club_id, join_request_id) REFERENCES join_requests(club_id, id) ON DELETE CASCADE
 );
 
+create table retention_refreshes (
+    club_id uuid not null,
+    asked_at timestamp with time zone not null,
+    after_id uuid,
+    constraint retention_refreshes_pkey PRIMARY KEY (club_id),
+    constraint retention_refreshes_club_id_fkey FOREIGN KEY (club_id) REFERENCES clubs(id) ON DELETE CASCADE
+);
+CREATE INDEX retention_refreshes_asked_at_club_id_idx ON retention_refreshes USING btree (asked_at, club_id);
+
 create table routine_versions (
     name text not null,
     digest text not null,
@@ -581,6 +597,7 @@ create table staff_roles (
     state text default 'active'::text not null,
     created_at timestamp with time zone default lastcall_now() not null,
     updated_at timestamp with time zone default lastcall_now() not null,
+    description text default ''::text not null,
     constraint staff_roles_pkey PRIMARY KEY (club_id, id),
     constraint staff_roles_provider_roles_lower_check CHECK (((permitted_provider_role_ids)::text = lower((permitted_provider_role_ids)::text))),
     constraint staff_roles_state_check CHECK ((state = ANY (ARRAY['active'::text, 'deleted'::text]))),
@@ -595,6 +612,24 @@ create table unknown_submissions (
     reported_at timestamp with time zone not null,
     constraint unknown_submissions_pkey PRIMARY KEY (club_id, connection_id, nonce),
     constraint unknown_submissions_club_id_connection_id_fkey FOREIGN KEY (club_id, connection_id) REFERENCES connections(club_id, id) ON DELETE CASCADE
+);
+
+create table visibility (
+    club_id uuid not null,
+    category text not null,
+    audience text not null,
+    role_ids uuid[] default '{}'::uuid[] not null,
+    updated_at timestamp with time zone default lastcall_now() not null,
+    constraint visibility_pkey PRIMARY KEY (club_id, category),
+    constraint visibility_audience_check CHECK (
+CASE audience
+    WHEN 'roles'::text THEN (cardinality(role_ids) > 0)
+    WHEN 'public'::text THEN ((role_ids = '{}'::uuid[]) AND (category <> 'individual_membership_history'::text))
+    WHEN 'staff'::text THEN (role_ids = '{}'::uuid[])
+    WHEN 'owner'::text THEN (role_ids = '{}'::uuid[])
+    ELSE false
+END),
+    constraint visibility_club_id_fkey FOREIGN KEY (club_id) REFERENCES clubs(id) ON DELETE CASCADE
 );
 
 create table worker_keys (

@@ -14,6 +14,7 @@ from litestar.datastructures import State
 from litestar.types import Message, Scope
 
 import lastcall.clubs.registration
+import lastcall.connections.registration
 import lastcall.decisions.registration
 import lastcall.operations.listeners
 from lastcall.api.heads import HeadAnswers
@@ -22,6 +23,7 @@ from lastcall.api.problems import problem
 from lastcall.api.v1.api import api_routes
 from lastcall.api.worker.routes import WorkerServices, worker_routes
 from lastcall.clock import SYSTEM_CLOCK, Clock
+from lastcall.clubs.deletion import club_deletion_owner
 from lastcall.connections.expiry import lease_expiry_owner
 from lastcall.connections.keys import KeyRing
 from lastcall.connections.work import WorkBoard, WorkSource
@@ -30,6 +32,7 @@ from lastcall.deadlines.owner import Owner
 from lastcall.deadlines.scheduler import Scheduler
 from lastcall.deadlines.wake import WakeChannel
 from lastcall.decisions.join_request_retention import join_request_retention
+from lastcall.decisions.retention_refresh import retention_refresh_owner
 from lastcall.mail.mailer import Mailer
 from lastcall.mail.server import mail_server
 from lastcall.operations.owners import operation_owners
@@ -54,6 +57,7 @@ def register() -> None:
     """What a lower room does when a higher one changes. Registering twice is once."""
     lastcall.clubs.registration.register()
     lastcall.decisions.registration.register()
+    lastcall.connections.registration.register()
     lastcall.operations.listeners.register()
 
 
@@ -61,8 +65,15 @@ def deadline_owners(settings: Settings, database: Database, clock: Clock) -> lis
     """Every kind of deadline. Retention hangs on the maintenance switch, what settles operations does not
     (SCH-02).
     """
-    retention = [join_request_retention(database, clock)] if settings.maintenance else []
-    return [*retention, *operation_owners(database, clock), lease_expiry_owner(database)]
+    retention: list[Owner] = []
+    if settings.maintenance:
+        retention = [join_request_retention(database, clock), retention_refresh_owner(database, clock)]
+    return [
+        *retention,
+        *operation_owners(database, clock),
+        lease_expiry_owner(database),
+        club_deletion_owner(database, clock),
+    ]
 
 
 def work_sources(database: Database) -> list[WorkSource]:

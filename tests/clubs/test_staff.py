@@ -12,19 +12,14 @@ from lastcall.clubs.policy import require, require_owner, standing
 from lastcall.clubs.queries import club_by_slug, clubs_of, roles_of
 from lastcall.clubs.registration import register
 from lastcall.clubs.service import add_club
-from lastcall.clubs.staff import (
-    assign_role,
-    revoke_role,
-    set_assignable_roles,
-    set_permitted_provider_roles,
-    set_role_permissions,
-)
+from lastcall.clubs.staff import assign_role, revoke_role
 from lastcall.db.database import Database
 from lastcall.db.ids import new_id
 from lastcall.errors import Conflict, Invalid, NotAllowed, NotFound
 from lastcall.people.actor import Actor
 from lastcall.people.scopes import Scope
 from lastcall.people.service import add_person, block_person
+from lastcall.testing.staff import change_role
 
 
 @dataclass
@@ -165,14 +160,16 @@ async def test_vrchat_roles_are_assignable_only_through_a_role_that_has_the_perm
 ) -> None:
     role = house.roles["moderator"]
     await assign_role(database, house.owner, house.club_id, role, house.guest.person_id)
-    await set_permitted_provider_roles(
-        database, house.owner, house.club_id, role, ["GROL_Dancer", "grol_vip"]
-    )
+    await change_role(database, house.owner, house.club_id, role, provider_roles=["GROL_Dancer", "grol_vip"])
     assert await sql_may_assign(database, house, house.guest, "grol_DANCER")
     assert not await sql_may_assign(database, house, house.guest, "grol_admin")
     assert await sql_may_assign(database, house, house.owner, "grol_admin")
-    await set_role_permissions(
-        database, house.owner, house.club_id, role, {Permission.VIEW_MEMBERS, Permission.MANAGE_STAFF}
+    await change_role(
+        database,
+        house.owner,
+        house.club_id,
+        role,
+        permissions={Permission.VIEW_MEMBERS, Permission.MANAGE_STAFF},
     )
     assert not await sql_may_assign(database, house, house.guest, "grol_dancer")
     async with database.read() as tx:
@@ -189,7 +186,7 @@ async def test_a_blocked_person_holds_nothing_and_every_gate_they_stood_behind_m
     register()
     role = house.roles["admin"]
     await assign_role(database, house.owner, house.club_id, role, house.guest.person_id)
-    await set_permitted_provider_roles(database, house.owner, house.club_id, role, ["grol_vip"])
+    await change_role(database, house.owner, house.club_id, role, provider_roles=["grol_vip"])
     assert await sql_holds(database, house, house.guest, "manage_bans")
     before = await gate(database, house.club_id)
     await block_person(database, None, house.guest.person_id)
@@ -207,9 +204,9 @@ async def test_every_change_of_authority_moves_the_gate(database: Database, hous
     role, guest = house.roles["moderator"], house.guest.person_id
     await assign_role(database, house.owner, house.club_id, role, guest)
     assert await gate(database, house.club_id) == 1
-    await set_role_permissions(database, house.owner, house.club_id, role, {Permission.VIEW_MEMBERS})
+    await change_role(database, house.owner, house.club_id, role, permissions={Permission.VIEW_MEMBERS})
     assert await gate(database, house.club_id) == 2
-    await set_permitted_provider_roles(database, house.owner, house.club_id, role, [])
+    await change_role(database, house.owner, house.club_id, role, provider_roles=[])
     assert await gate(database, house.club_id) == 3
     await revoke_role(database, house.owner, house.club_id, role, guest)
     assert await gate(database, house.club_id) == 4
@@ -225,7 +222,7 @@ async def test_staff_hand_on_only_what_a_role_of_theirs_may(database: Database, 
     with pytest.raises(NotAllowed) as refused:
         await assign_role(database, house.guest, house.club_id, moderator, other.person_id)
     assert refused.value.code == "role_not_assignable"
-    await set_assignable_roles(database, house.owner, house.club_id, admin, [moderator])
+    await change_role(database, house.owner, house.club_id, admin, assignable=[moderator])
     await assign_role(database, house.guest, house.club_id, moderator, other.person_id)
     with pytest.raises(NotAllowed):
         await assign_role(database, house.guest, house.club_id, admin, other.person_id)
@@ -239,7 +236,7 @@ async def test_nobody_changes_their_own_roles_and_the_owner_holds_none(
 ) -> None:
     admin = house.roles["admin"]
     await assign_role(database, house.owner, house.club_id, admin, house.guest.person_id)
-    await set_assignable_roles(database, house.owner, house.club_id, admin, [admin])
+    await change_role(database, house.owner, house.club_id, admin, assignable=[admin])
     with pytest.raises(NotAllowed) as refused:
         await revoke_role(database, house.guest, house.club_id, admin, house.guest.person_id)
     assert refused.value.code == "own_roles"
@@ -253,9 +250,9 @@ async def test_a_role_of_another_club_does_not_exist(database: Database, house: 
     with pytest.raises(NotFound):
         await assign_role(database, house.owner, other, role, house.guest.person_id)
     with pytest.raises(NotFound):
-        await set_role_permissions(database, house.owner, other, role, [])
+        await change_role(database, house.owner, other, role, permissions=[])
     with pytest.raises(NotFound):
-        await set_assignable_roles(database, house.owner, house.club_id, role, [new_id()])
+        await change_role(database, house.owner, house.club_id, role, assignable=[new_id()])
 
 
 async def test_each_change_is_in_the_activity_log_with_its_actor(database: Database, house: House) -> None:

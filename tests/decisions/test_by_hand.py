@@ -12,7 +12,7 @@ from tests.decisions.conftest import NINETY_DAYS, Door, open_door
 
 from lastcall.clubs.permissions import Permission
 from lastcall.clubs.queries import roles_of
-from lastcall.clubs.staff import assign_role, set_role_permissions
+from lastcall.clubs.staff import assign_role
 from lastcall.db.database import Database
 from lastcall.db.ids import new_id
 from lastcall.decisions.retention import (
@@ -25,6 +25,7 @@ from lastcall.errors import Conflict, NotAllowed, NotFound
 from lastcall.people.actor import Actor
 from lastcall.people.service import add_person
 from lastcall.testing.locks import wait_until_blocked
+from lastcall.testing.staff import change_role
 
 
 async def staff(database: Database, door: Door, *permissions: Permission) -> Actor:
@@ -33,7 +34,7 @@ async def staff(database: Database, door: Door, *permissions: Permission) -> Act
     who = Actor(await add_person(database, f"s{number}@example.org", "Staff"), "Staff", is_operator=False)
     async with database.read() as tx:
         role = (await roles_of(tx, door.club_id))[0]
-    await set_role_permissions(database, door.owner, door.club_id, role.id, permissions)
+    await change_role(database, door.owner, door.club_id, role.id, permissions=permissions)
     await assign_role(database, door.owner, door.club_id, role.id, who.person_id)
     return who
 

@@ -54,7 +54,10 @@ async def test_a_pending_request_of_an_active_club_is_a_candidate_and_others_are
     )
     elsewhere = await open_door(database, "cellar")
     paused = await elsewhere.overdue()
-    await database.pool.execute("update clubs set state = 'paused' where id = $1", elsewhere.club_id)
+    await database.pool.execute(
+        "update clubs set state = 'paused', paused_at = lastcall_now(), pause_reason = 'manual' where id = $1",
+        elsewhere.club_id,
+    )
     never = await open_door(database, "vault")
     kept_for_ever = await never.overdue()
     await database.pool.execute("update clubs set retention_days = null where id = $1", never.club_id)
@@ -145,7 +148,10 @@ async def archives(_tx: Transaction, db: Database, door: Door, request: UUID) ->
 
 async def pauses_the_club(tx: Transaction, _db: Database, door: Door, request: UUID) -> None:
     await tx.raw.execute("select from join_requests where id = $1 for no key update", request)
-    await tx.raw.execute("update clubs set state = 'paused' where id = $1", door.club_id)
+    await tx.raw.execute(
+        "update clubs set state = 'paused', paused_at = lastcall_now(), pause_reason = 'manual' where id = $1",
+        door.club_id,
+    )
 
 
 async def deletes(tx: Transaction, _db: Database, _door: Door, request: UUID) -> None:

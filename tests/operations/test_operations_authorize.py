@@ -62,7 +62,7 @@ async def test_each_grant_of_a_kind_is_needed(world: World, kind: str) -> None:
         ("connection_inactive", "update connections set state = 'auth_required'"),
         ("connection_paused", "update connections set kill_switch = true"),
         ("connection_paused", "update connections set frozen_at = now(), frozen_reason = 'x'"),
-        ("club_inactive", "update clubs set state = 'archived'"),
+        ("club_inactive", "update clubs set state = 'archived', archived_at = lastcall_now()"),
         ("staff_permission", "delete from staff_assignments"),
         ("staff_permission", "update staff_roles set permissions = '{manage_bans}'"),
         ("staff_permission", "update staff_roles set state = 'deleted'"),

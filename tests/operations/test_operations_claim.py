@@ -70,7 +70,7 @@ async def test_a_claim_lives_four_minutes_and_never_past_the_lease(world: World)
         ("update accounts set kill_switch = true", "account_switch"),
         ("update accounts set state = 'quarantined'", "account_state"),
         ("update fleet_settings set kill_switch = true", "fleet_switch"),
-        ("update clubs set state = 'archived'", "club_inactive"),
+        ("update clubs set state = 'archived', archived_at = lastcall_now()", "club_inactive"),
     ],
 )
 async def test_nothing_is_claimed_without_key_lease_epoch_and_open_switches(
@@ -86,7 +86,7 @@ async def test_nothing_is_claimed_without_key_lease_epoch_and_open_switches(
 
 async def test_a_paused_club_goes_on_with_what_was_reviewed(world: World) -> None:
     operation_id, _ = await world.submitted()
-    await world.run("update clubs set state = 'paused'")
+    await world.run("update clubs set state = 'paused', paused_at = lastcall_now(), pause_reason = 'manual'")
     assert await world.state(await world.one(invitation())) == "pending"
     assert (await world.claim()).kind == "invite_member"
     assert await world.state(operation_id) == "submitted"

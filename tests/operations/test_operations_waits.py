@@ -45,7 +45,9 @@ CHANGES = {
     "allowlist emptied": Change(
         CLUB, "update staff_roles set permitted_provider_role_ids = '{}'", "role_not_assignable"
     ),
-    "club archived": Change(CLUB, "update clubs set state = 'archived'", "club_inactive"),
+    "club archived": Change(
+        CLUB, "update clubs set state = 'archived', archived_at = lastcall_now()", "club_inactive"
+    ),
     "epoch changed": Change(
         CONNECTION, "update connections set epoch = epoch + interval '1 second'", "connection_changed"
     ),

@@ -17,7 +17,7 @@ import pytest
 from lastcall.cli.server import Server, bind, running_server
 from lastcall.clubs.queries import roles_of
 from lastcall.clubs.service import add_club
-from lastcall.clubs.staff import assign_role, set_role_permissions
+from lastcall.clubs.staff import assign_role
 from lastcall.connections.accounts import NewKey, add_account
 from lastcall.connections.connect import connect_club
 from lastcall.connections.states import Feature
@@ -30,6 +30,7 @@ from lastcall.people.service import add_person
 from lastcall.people.sign_in import make_sign_in_link, redeem_sign_in_link
 from lastcall.settings import Settings
 from lastcall.testing.mail import MailSink
+from lastcall.testing.staff import change_role
 
 FORM_TOKEN = re.compile(r'name="form_token" value="([0-9a-f]+)"')
 
@@ -81,7 +82,7 @@ async def build_world(db: Database) -> World:
     await add_club(db, None, "Elsewhere", "elsewhere", "UTC", actors["stranger"].person_id)
     async with db.read() as tx:
         role = (await roles_of(tx, club_id))[-1]
-    await set_role_permissions(db, owner, club_id, role.id, [])
+    await change_role(db, owner, club_id, role.id, permissions=[])
     await assign_role(db, owner, club_id, role.id, actors["staff"].person_id)
     key = await add_account(db, None, "porter", "usr_1")
     connection_id = await connect_club(

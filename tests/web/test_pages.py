@@ -16,7 +16,6 @@ from tests.web.conftest import ROLE, Site, Visitor, World, user
 from lastcall.api.problems import as_family
 from lastcall.clubs.permissions import Permission
 from lastcall.clubs.queries import roles_of
-from lastcall.clubs.staff import set_role_permissions
 from lastcall.connections.switches import set_fleet_switch
 from lastcall.db.ids import encode_id, new_id
 from lastcall.errors import DatabaseAway
@@ -24,6 +23,7 @@ from lastcall.operations.schedules import Fixed
 from lastcall.operations.services.cancel import cancel
 from lastcall.people.sign_in import make_sign_in_link
 from lastcall.settings import Settings
+from lastcall.testing.staff import change_role
 from lastcall.web.access import Cookies
 
 Visit = Callable[..., Visitor]
@@ -244,8 +244,8 @@ async def test_a_reader_sees_only_kinds_whose_permission_they_have(
     await world.queue("ban_member", [2])
     async with world.db.read() as tx:
         role = (await roles_of(tx, world.club_id))[-1]
-    await set_role_permissions(
-        world.db, world.actors["owner"], world.club_id, role.id, [Permission.MANAGE_BANS]
+    await change_role(
+        world.db, world.actors["owner"], world.club_id, role.id, permissions=[Permission.MANAGE_BANS]
     )
     page = (await visit("staff").get(f"{CLUB}/scheduled")).text
     assert user(2) in page

@@ -1,7 +1,8 @@
-"""The club's own log of what happened and who did it."""
+"""The club's own log of what happened and who did it: how entries are written. ``activity_log.py`` reads it."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,18 @@ from lastcall.clubs.tables import ActivityEntry
 from lastcall.db.ids import new_id
 from lastcall.db.transaction import Transaction
 from lastcall.people.actor import Actor
+
+TEXT_LENGTH = 200
+"""Characters of one text in an entry's details; the rest is cut."""
+REDACTED = "[redacted]"
+
+_SECRET_KEY = re.compile(
+    r"(?:^|_)(?:token|secret|password|passwd|code|cookie|key|hash|nonce|credential|authorization|bearer)$"
+)
+# Our own prefixes, and anything as long and as mixed as 32 random bytes in base 64 or hex.
+_SECRET_TEXT = re.compile(
+    r"\b(?:lc|lck)_[A-Za-z0-9_-]{16,}|(?<![A-Za-z0-9_-])[A-Za-z0-9_-]{43}(?![A-Za-z0-9_-])|\b[0-9a-f]{64}\b"
+)
 
 
 @dataclass(frozen=True)
@@ -34,7 +47,8 @@ async def log(
     entity_id: UUID,
     details: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write one entry in the caller's transaction. ``details`` hold ids and choices, never secrets."""
+    """Write one entry in the caller's transaction. ``details`` hold ids and choices, never secrets: they are
+    ``redacted``."""
     is_person = isinstance(actor, Actor)
     await tx.execute(
         insert(ActivityEntry).values(
@@ -42,10 +56,35 @@ async def log(
             id=new_id(),
             actor_kind="person" if is_person else "system",
             actor_id=actor.person_id if isinstance(actor, Actor) else None,
-            actor_name=actor.display_name if isinstance(actor, Actor) else actor.name,
+            actor_name=None if isinstance(actor, Actor) else actor.name,
             action=action,
             entity_type=entity_type,
             entity_id=entity_id,
-            details=dict(details or {}),
+            details=redacted(details or {}),
         )
     )
+
+
+def redacted(details: Mapping[str, Any]) -> dict[str, Any]:
+    """The details as they may be kept: long texts cut, and what looks like a secret taken out, by its key or by
+    its own look, at any depth."""
+    return {
+        key: REDACTED if _SECRET_KEY.search(_snake(key)) else _kept(value) for key, value in details.items()
+    }
+
+
+def _kept(value: Any) -> Any:
+    match value:
+        case str():
+            shown = _SECRET_TEXT.sub(REDACTED, value)
+            return shown if len(shown) <= TEXT_LENGTH else f"{shown[: TEXT_LENGTH - 1]}…"
+        case Mapping():
+            return redacted(value)
+        case list() | tuple() | set() | frozenset():
+            return [_kept(entry) for entry in value]
+        case _:
+            return value
+
+
+def _snake(key: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", key).lower().replace("-", "_")

@@ -72,14 +72,16 @@ class Preset:
 
     key: str
     name: str
+    description: str
     permissions: frozenset[Permission]
 
 
 PRESETS: tuple[Preset, ...] = (
-    Preset("admin", "Admin", ALL_PERMISSIONS),
+    Preset("admin", "Admin", "Everything but what only the owner may do.", ALL_PERMISSIONS),
     Preset(
         "moderator",
         "Moderator",
+        "Who gets in, who stays, and who does not.",
         frozenset(
             {
                 Permission.VIEW_MEMBERS,
@@ -96,6 +98,7 @@ PRESETS: tuple[Preset, ...] = (
     Preset(
         "event_staff",
         "Event Staff",
+        "Events, posts and instances.",
         frozenset(
             {
                 Permission.MANAGE_EVENTS,

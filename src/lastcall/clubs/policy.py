@@ -49,6 +49,7 @@ class Standing:
 
 _LOOK = text("select * from club_standing(:club_id, :person_id)")
 _HOLD_AND_LOOK = text("select * from held_club_standing(:club_id, :person_id)")
+_EXISTS = text("select 1 from clubs where id = :club_id and state <> 'deleting'")
 
 _NOBODY = Standing(is_owner=False, is_staff=False, permissions=frozenset(), provider_role_ids=frozenset())
 
@@ -119,6 +120,16 @@ async def require_owner(tx: Reader, actor: Actor, club_id: UUID, *, scope: Scope
     if not found.is_owner:
         raise NotAllowed("owner_only", "Only the owner of the club may do this.", advice="Ask the owner.")
     return found
+
+
+async def require_owner_or_operator(tx: Reader, actor: Actor | None, club_id: UUID, *, scope: Scope) -> None:
+    """For the life of a club: its owner, an operator (with a token: one made for that), or the host's command
+    line (no ``actor``), which see every club but one that is being deleted."""
+    if actor is None or (actor.is_operator and actor.has_scope(Scope.OPERATOR)):
+        if await tx.scalar(_EXISTS, {"club_id": club_id}) is None:
+            raise club_unknown()
+        return
+    await require_owner(tx, actor, club_id, scope=scope)
 
 
 def club_unknown() -> NotFound:

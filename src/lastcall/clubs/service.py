@@ -1,28 +1,75 @@
-"""Commands on clubs themselves."""
+"""Commands on clubs themselves: add one, and edit its settings. Its life is in ``life.py``."""
 
 from __future__ import annotations
 
 import re
 import zoneinfo
+from dataclasses import asdict, dataclass
+from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import insert, select
+from sqlalchemy import delete, insert, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from lastcall.clubs.activity import COMMAND_LINE, log
+from lastcall.clubs.gates import bump_gate
+from lastcall.clubs.listeners import ClubChange, club_changed
 from lastcall.clubs.permissions import PRESETS
-from lastcall.clubs.tables import Club, ClubGate, StaffRole
+from lastcall.clubs.policy import require_owner_or_operator
+from lastcall.clubs.queries import SLUG_DIRECTORY, ClubSettings, read_settings
+from lastcall.clubs.tables import MAX_RETENTION_DAYS, Club, ClubGate, StaffRole
 from lastcall.db.database import Database
 from lastcall.db.ids import new_id
 from lastcall.db.tables import Directory
 from lastcall.db.transaction import Transaction
 from lastcall.errors import Conflict, Invalid, NotFound
+from lastcall.names import valid_name
 from lastcall.people.actor import Actor, require_operator
+from lastcall.people.audit import audit
+from lastcall.people.queries import person_by_email
+from lastcall.people.scopes import Scope
+from lastcall.people.service import add_person
 from lastcall.people.tables import Person
 
-SLUG_DIRECTORY = "slug"
-NAME_LENGTH = 80  # characters
 _SLUG = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?")
+
+
+@dataclass(frozen=True)
+class ClubFields:
+    """What a club's settings hold. ``zone`` is an IANA name; ``retention_days`` of 24 hours, None for never."""
+
+    name: str
+    slug: str
+    zone: str
+    retention_days: int | None
+
+
+@dataclass(frozen=True)
+class NewClub:
+    """A club that was made, and its owner: somebody known, or a person made with it."""
+
+    club_id: UUID
+    owner_id: UUID
+    is_new_person: bool
+
+
+async def create_club(
+    db: Database, actor: Actor | None, name: str, slug: str, zone: str, owner_email: str
+) -> NewClub:
+    """Add a club for the person with this address, who is added too when nobody has it.
+
+    Operators and the host's command line (no ``actor``) may. Errors as for ``add_club``, and ``Invalid`` for a
+    malformed address.
+    """
+    require_operator(actor)
+    async with db.transaction() as tx:
+        try:
+            owner_id, is_new_person = await person_by_email(tx, owner_email), False
+        except NotFound:
+            display_name = owner_email.strip().partition("@")[0]
+            owner_id, is_new_person = await add_person(db, owner_email, display_name, actor=actor), True
+        club_id = await add_club(db, actor, name, slug, zone, owner_id)
+    return NewClub(club_id, owner_id, is_new_person)
 
 
 async def add_club(
@@ -34,12 +81,14 @@ async def add_club(
     zone, ``NotFound`` for an unknown owner and ``Conflict`` when another club has the slug.
     """
     require_operator(actor)
-    name = _valid_name(name)
+    name = valid_name(name)
     _check_slug(slug)
     _check_zone(zone)
     club_id = new_id()
     async with db.transaction() as tx:
-        if await tx.scalar(select(Person.id).where(Person.id == owner_id)) is None:
+        # The lock: an owner who is blocked or erased meanwhile is so before this, and refused, or after it.
+        owner = select(Person.id).where(Person.id == owner_id, Person.blocked_at.is_(None))
+        if await tx.scalar(owner.with_for_update(read=True)) is None:
             raise NotFound("person_unknown", "The owner is unknown.", advice="Add the person first.")
         await _take_slug(tx, slug, club_id)
         await tx.execute(insert(Club).values(id=club_id, slug=slug, name=name, zone=zone, owner_id=owner_id))
@@ -51,6 +100,7 @@ async def add_club(
                     "club_id": club_id,
                     "id": new_id(),
                     "name": preset.name,
+                    "description": preset.description,
                     "permissions": sorted(preset.permissions),
                     "preset_key": preset.key,
                 }
@@ -58,7 +108,51 @@ async def add_club(
             ],
         )
         await log(tx, club_id, actor or COMMAND_LINE, "club.added", "club", club_id, {"slug": slug})
+        await audit(tx, actor.person_id if actor else None, "club.added", str(club_id), slug=slug)
     return club_id
+
+
+async def edit_club(
+    db: Database, actor: Actor | None, club_id: UUID, fields: ClubFields, seen: datetime
+) -> ClubSettings:
+    """Set all settings at once; answers them as they are then. The owner, an operator or the command line.
+
+    ``seen`` is the ``updated_at`` that the form was made from. Raises ``Invalid`` with the field, ``Conflict``
+    with the fresh settings when they moved meanwhile, and ``Conflict`` when another club has the slug.
+    """
+    name = valid_name(fields.name)
+    _check_slug(fields.slug)
+    _check_zone(fields.zone)
+    _check_retention(fields.retention_days)
+    fields = ClubFields(name, fields.slug, fields.zone, fields.retention_days)
+    async with db.transaction() as tx:
+        await bump_gate(tx, club_id)
+        await require_owner_or_operator(tx, actor, club_id, scope=Scope.CLUBS)
+        before = await read_settings(tx, club_id)
+        if before.updated_at != seen:
+            raise Conflict(
+                "club_moved",
+                "Somebody changed these settings meanwhile.",
+                advice="Look at them as they are now, and edit again.",
+                fresh=before,
+            )
+        if fields.slug != before.slug:
+            await _take_slug(tx, fields.slug, club_id)
+            await tx.execute(
+                delete(Directory).where(
+                    Directory.kind == SLUG_DIRECTORY,
+                    Directory.key == before.slug,
+                    Directory.club_id == club_id,
+                )
+            )
+        await tx.execute(
+            update(Club).where(Club.id == club_id).values(**asdict(fields), updated_at=Club.forward())
+        )
+        changed = {name: value for name, value in asdict(fields).items() if value != getattr(before, name)}
+        await log(tx, club_id, actor or COMMAND_LINE, "club.edited", "club", club_id, changed)
+        if "retention_days" in changed:
+            await club_changed(tx, club_id, ClubChange.RETENTION)
+        return await read_settings(tx, club_id)
 
 
 async def _take_slug(tx: Transaction, slug: str, club_id: UUID) -> None:
@@ -72,18 +166,6 @@ async def _take_slug(tx: Transaction, slug: str, club_id: UUID) -> None:
         raise Conflict(
             "slug_taken", f"Another club is already at “{slug}”.", advice="Choose another short name."
         )
-
-
-def _valid_name(name: str) -> str:
-    name = name.strip()
-    if not 1 <= len(name) <= NAME_LENGTH or not name.isprintable():
-        raise Invalid(
-            "name_malformed",
-            "The name is empty, too long or holds control characters.",
-            advice=f"Give a name of 1 to {NAME_LENGTH} printable characters.",
-            field="name",
-        )
-    return name
 
 
 def _check_slug(slug: str) -> None:
@@ -106,3 +188,13 @@ def _check_zone(zone: str) -> None:
             advice="Use a name like Europe/Berlin or UTC.",
             field="zone",
         ) from error
+
+
+def _check_retention(days: int | None) -> None:
+    if days is not None and not 1 <= days <= MAX_RETENTION_DAYS:
+        raise Invalid(
+            "retention_days_out_of_range",
+            f"Items cannot be archived after {days} days.",
+            advice=f"Choose 1 to {MAX_RETENTION_DAYS} days, or none to archive nothing by itself.",
+            field="retention_days",
+        )

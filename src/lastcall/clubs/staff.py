@@ -1,56 +1,51 @@
-"""Commands on staff: what roles allow and who holds them.
+"""Commands on staff: who holds which role. What a role allows is in ``roles.py``.
 
-Everything that takes authority away passes through the club's gate first, so that an operation that is being
-authorized meanwhile is either authorized before the change or sees it.
+Every change passes through the club's gate first: an operation that is being authorized meanwhile is either
+authorized before the change or sees it, and the limits are counted by one command at a time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from typing import Any
+from collections.abc import Collection
 from uuid import UUID
 
-from sqlalchemy import delete, select, update
+from sqlalchemy import delete, func, select
 from sqlalchemy.dialects.postgresql import insert as upsert
 
-from lastcall.clubs.activity import log
+from lastcall.clubs.activity import System, log
 from lastcall.clubs.gates import bump_gate
 from lastcall.clubs.permissions import Permission
-from lastcall.clubs.policy import require, require_owner
-from lastcall.clubs.tables import Club, StaffAssignment, StaffRole
-from lastcall.db.clock import NOW
+from lastcall.clubs.policy import Standing, require
+from lastcall.clubs.queries import read_role
+from lastcall.clubs.roles import require_active_roles
+from lastcall.clubs.tables import Club, StaffAssignment
 from lastcall.db.database import Database
 from lastcall.db.ids import new_id
 from lastcall.db.transaction import Transaction
-from lastcall.errors import Invalid, NotAllowed, NotFound
+from lastcall.errors import Conflict, Invalid, NotAllowed, NotFound
 from lastcall.people.actor import Actor
 from lastcall.people.scopes import Scope
 from lastcall.people.tables import Person
+
+ROLES_OF_PERSON_MOST = 100
+"""Roles that one person holds in a club at most (facts 3.2)."""
+ASSIGNMENTS_MOST = 500
+"""Assignments of a club at most (facts 3.2)."""
 
 
 async def assign_role(db: Database, actor: Actor, club_id: UUID, role_id: UUID, person_id: UUID) -> None:
     """Give a person a role. Assigning a role that is held already changes nothing.
 
     Owner: any role. Others need ``manage_staff`` and a role of their own that may hand this one on. Nobody
-    changes their own roles, and the owner holds none.
+    changes their own roles, and the owner holds none. Raises ``NotFound`` for an unknown role or person and
+    ``Conflict`` at ``ROLES_OF_PERSON_MOST`` or ``ASSIGNMENTS_MOST``.
     """
     async with db.transaction() as tx:
         await bump_gate(tx, club_id)
         await _require_delegation(tx, actor, club_id, role_id, person_id)
         if await tx.scalar(select(Person.id).where(Person.id == person_id)) is None:
-            raise NotFound("person_unknown", "There is no such person.")
-        if await tx.scalar(select(Club.owner_id).where(Club.id == club_id)) == person_id:
-            raise Invalid(
-                "owner_holds_no_role", "The owner holds every permission and no role.", field="person_id"
-            )
-        assigned = await tx.scalar(
-            upsert(StaffAssignment)
-            .values(club_id=club_id, id=new_id(), role_id=role_id, person_id=person_id)
-            .on_conflict_do_nothing()
-            .returning(StaffAssignment.id)
-        )
-        if assigned is not None:
-            await log(tx, club_id, actor, "staff.role_assigned", "person", person_id, {"role": str(role_id)})
+            raise NotFound("person_unknown", "There is no such person.", field="person_id")
+        await grant_roles(tx, club_id, person_id, [role_id], by=actor)
 
 
 async def revoke_role(db: Database, actor: Actor, club_id: UUID, role_id: UUID, person_id: UUID) -> None:
@@ -73,75 +68,9 @@ async def revoke_role(db: Database, actor: Actor, club_id: UUID, role_id: UUID, 
             await log(tx, club_id, actor, "staff.role_revoked", "person", person_id, {"role": str(role_id)})
 
 
-async def set_role_permissions(
-    db: Database, actor: Actor, club_id: UUID, role_id: UUID, permissions: Collection[Permission]
-) -> None:
-    """Set what a role allows. Owner only."""
-    await _edit_role(db, actor, club_id, role_id, "permissions", sorted({Permission(p) for p in permissions}))
-
-
-async def set_permitted_provider_roles(
-    db: Database, actor: Actor, club_id: UUID, role_id: UUID, provider_role_ids: Iterable[str]
-) -> None:
-    """Set the VRChat roles that holders may assign (with ``assign_vrchat_roles``). Owner only."""
-    ids = sorted({provider_role.strip().lower() for provider_role in provider_role_ids} - {""})
-    await _edit_role(db, actor, club_id, role_id, "permitted_provider_role_ids", ids)
-
-
-async def set_assignable_roles(
-    db: Database, actor: Actor, club_id: UUID, role_id: UUID, assignable_role_ids: Iterable[UUID]
-) -> None:
-    """Set the roles that holders may hand on (with ``manage_staff``). Owner only."""
-    wanted = set(assignable_role_ids)
-    async with db.transaction() as tx:
-        await bump_gate(tx, club_id)
-        await require_owner(tx, actor, club_id, scope=Scope.STAFF)
-        known = await tx.execute(
-            select(StaffRole.id).where(
-                StaffRole.club_id == club_id, StaffRole.state == "active", StaffRole.id.in_(wanted)
-            )
-        )
-        if wanted - {role for (role,) in known.all()}:
-            raise _role_unknown()
-        await _edit_role(db, actor, club_id, role_id, "assignable_role_ids", sorted(wanted))
-
-
-async def _edit_role(
-    db: Database, actor: Actor, club_id: UUID, role_id: UUID, field: str, value: list[Any]
-) -> None:
-    async with db.transaction() as tx:
-        await bump_gate(tx, club_id)
-        await require_owner(tx, actor, club_id, scope=Scope.STAFF)
-        edited = await tx.scalar(
-            update(StaffRole)
-            .where(StaffRole.club_id == club_id, StaffRole.id == role_id, StaffRole.state == "active")
-            .values({field: value, "updated_at": NOW})
-            .returning(StaffRole.id)
-        )
-        if edited is None:
-            raise _role_unknown()
-        details = {field: [str(entry) for entry in value]}
-        await log(tx, club_id, actor, "staff.role_edited", "staff_role", role_id, details)
-
-
-async def _require_delegation(
-    tx: Transaction, actor: Actor, club_id: UUID, role_id: UUID, person_id: UUID
-) -> None:
-    found = await require(tx, actor, club_id, Permission.MANAGE_STAFF, scope=Scope.STAFF)
-    role = await tx.scalar(
-        select(StaffRole.id).where(
-            StaffRole.club_id == club_id, StaffRole.id == role_id, StaffRole.state == "active"
-        )
-    )
-    if role is None:
-        raise _role_unknown()
-    if actor.person_id == person_id:
-        raise NotAllowed(
-            "own_roles",
-            "Nobody changes their own roles.",
-            advice="Ask the owner or another manager of staff.",
-        )
-    if not found.may_hand_on(role_id):
+def require_may_hand_on(found: Standing, role_ids: Collection[UUID]) -> None:
+    """Raises ``NotAllowed`` unless this standing may give each of these roles (facts 3.3)."""
+    if not all(found.may_hand_on(role_id) for role_id in role_ids):
         raise NotAllowed(
             "role_not_assignable",
             "None of your roles may hand this role on.",
@@ -149,5 +78,62 @@ async def _require_delegation(
         )
 
 
-def _role_unknown() -> NotFound:
-    return NotFound("role_unknown", "There is no such role in this club.", field="role_id")
+async def grant_roles(
+    tx: Transaction, club_id: UUID, person_id: UUID, role_ids: Collection[UUID], *, by: Actor | System
+) -> list[UUID]:
+    """Give a person these roles; answers those that they did not hold.
+
+    Who may is the caller's question. The caller has moved the club's gate (``bump_gate``) in this transaction,
+    so that nobody else counts at the same time. Raises ``NotFound`` for a role that is not there, ``Invalid`` for
+    the owner, who holds none, and ``Conflict`` at ``ROLES_OF_PERSON_MOST`` or ``ASSIGNMENTS_MOST``.
+    """
+    wanted = sorted(set(role_ids))
+    await require_active_roles(tx, club_id, wanted)
+    if await tx.scalar(select(Club.owner_id).where(Club.id == club_id)) == person_id:
+        raise Invalid(
+            "owner_holds_no_role", "The owner holds every permission and no role.", field="person_id"
+        )
+    rows = [
+        {"club_id": club_id, "id": new_id(), "role_id": role_id, "person_id": person_id} for role_id in wanted
+    ]
+    given = await tx.execute(
+        upsert(StaffAssignment).values(rows).on_conflict_do_nothing().returning(StaffAssignment.role_id)
+    )
+    granted = sorted(given.scalars().all())
+    if granted:
+        await _require_within_limits(tx, club_id, person_id)
+    for role_id in granted:
+        await log(tx, club_id, by, "staff.role_assigned", "person", person_id, {"role": str(role_id)})
+    return granted
+
+
+async def _require_within_limits(tx: Transaction, club_id: UUID, person_id: UUID) -> None:
+    counts = (
+        await tx.execute(
+            select(
+                func.count().label("club"),
+                func.count().filter(StaffAssignment.person_id == person_id).label("person"),
+            ).where(StaffAssignment.club_id == club_id)
+        )
+    ).one()
+    if counts.person > ROLES_OF_PERSON_MOST or counts.club > ASSIGNMENTS_MOST:
+        raise Conflict(
+            "assignments_full",
+            f"A person holds at most {ROLES_OF_PERSON_MOST} roles in a club, and a club has at most"
+            f" {ASSIGNMENTS_MOST} assignments.",
+            advice="Take a role from somebody who no longer needs it first.",
+        )
+
+
+async def _require_delegation(
+    tx: Transaction, actor: Actor, club_id: UUID, role_id: UUID, person_id: UUID
+) -> None:
+    found = await require(tx, actor, club_id, Permission.MANAGE_STAFF, scope=Scope.STAFF)
+    await read_role(tx, club_id, role_id)
+    if actor.person_id == person_id:
+        raise NotAllowed(
+            "own_roles",
+            "Nobody changes their own roles.",
+            advice="Ask the owner or another manager of staff.",
+        )
+    require_may_hand_on(found, [role_id])

@@ -1,4 +1,4 @@
-"""Clubs and their gate, staff roles, assignments and the activity log."""
+"""Clubs and their gate, staff roles, assignments, visibility and the activity log."""
 
 from __future__ import annotations
 
@@ -6,27 +6,61 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Index, Text, UniqueConstraint, Uuid, text
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    ColumnElement,
+    ForeignKey,
+    Index,
+    Text,
+    UniqueConstraint,
+    Uuid,
+    func,
+    text,
+)
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.orm import Mapped, mapped_column
 
 from lastcall.db.base import Base, TenantTable, tenant_reference
+from lastcall.db.clock import NOW
 
 DATABASE_NOW = text("lastcall_now()")
 DEFAULT_RETENTION_DAYS = 90  # the retention contract's archive deadline
+DELETING_INDEX = "clubs_deleting_idx"
 MAX_RETENTION_DAYS = 3650  # the widest span a queue may name
 
 
-class Club(Base):
+class Forward:
+    """Mixin of rows whose edits are optimistic: each change moves ``updated_at`` strictly forward."""
+
+    updated_at: Mapped[datetime] = mapped_column(server_default=DATABASE_NOW, sort_order=1)
+
+    @classmethod
+    def forward(cls) -> ColumnElement[datetime]:
+        """The next ``updated_at``: now, and never a value that the row had before."""
+        return func.greatest(NOW, cls.updated_at + text("interval '1 microsecond'"))
+
+
+class Club(Forward, Base):
     """A tenant. Its slug is unique through the directory; ``retention_days`` null means nothing is ever
     archived by itself. A day of retention is 24 hours.
+
+    A club that is ``deleting`` exists for nobody any more; its rows go page by page. ``updated_at`` moves
+    strictly forward with every change and is what an edit is compared with.
     """
 
     __tablename__ = "clubs"
     __table_args__ = (
-        CheckConstraint("state in ('active', 'paused', 'archived')", name="state"),
+        CheckConstraint("state in ('active', 'paused', 'archived', 'deleting')", name="state"),
+        CheckConstraint(
+            "(state = 'paused') = (paused_at is not null) and (state = 'paused') = (pause_reason is not null)"
+            " and pause_reason in ('manual', 'budget', 'system')",
+            name="paused",
+        ),
+        CheckConstraint("(state in ('archived', 'deleting')) = (archived_at is not null)", name="archived"),
         CheckConstraint(f"retention_days between 1 and {MAX_RETENTION_DAYS}", name="retention_days"),
         Index(None, "owner_id"),
+        Index(DELETING_INDEX, "updated_at", "id", postgresql_where=text("state = 'deleting'")),
     )
 
     id: Mapped[UUID] = mapped_column(primary_key=True)
@@ -36,6 +70,9 @@ class Club(Base):
     state: Mapped[str] = mapped_column(server_default=text("'active'"))
     owner_id: Mapped[UUID] = mapped_column(ForeignKey("people.id"))
     retention_days: Mapped[int | None] = mapped_column(server_default=text(str(DEFAULT_RETENTION_DAYS)))
+    paused_at: Mapped[datetime | None]
+    pause_reason: Mapped[str | None]
+    archived_at: Mapped[datetime | None]
     created_at: Mapped[datetime] = mapped_column(server_default=DATABASE_NOW)
 
 
@@ -48,7 +85,7 @@ class ClubGate(Base):
     generation: Mapped[int] = mapped_column(BigInteger, server_default=text("0"))
 
 
-class StaffRole(TenantTable, Base):
+class StaffRole(Forward, TenantTable, Base):
     """What a group of staff may do. ``assignable_role_ids``: the roles its holders may hand on when they have
     ``manage_staff``; ``permitted_provider_role_ids``: the VRChat roles they may assign when they have
     ``assign_vrchat_roles``, stored in lower case."""
@@ -66,13 +103,13 @@ class StaffRole(TenantTable, Base):
         ForeignKey("clubs.id", ondelete="CASCADE"), primary_key=True, sort_order=-2
     )
     name: Mapped[str]
+    description: Mapped[str] = mapped_column(server_default=text("''"))
     permissions: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default=text("'{}'"))
     assignable_role_ids: Mapped[list[UUID]] = mapped_column(ARRAY(Uuid), server_default=text("'{}'"))
     permitted_provider_role_ids: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default=text("'{}'"))
     preset_key: Mapped[str | None]
     state: Mapped[str] = mapped_column(server_default=text("'active'"))
     created_at: Mapped[datetime] = mapped_column(server_default=DATABASE_NOW)
-    updated_at: Mapped[datetime] = mapped_column(server_default=DATABASE_NOW)
 
 
 class StaffAssignment(TenantTable, Base):
@@ -91,13 +128,38 @@ class StaffAssignment(TenantTable, Base):
     created_at: Mapped[datetime] = mapped_column(server_default=DATABASE_NOW)
 
 
+class Visibility(Forward, Base):
+    """Who may see one category of a club's data. No row: the category's default (``clubs.visibility``).
+
+    The roles are an array without references: ``roles.delete_role`` takes a deleted one out of it.
+    """
+
+    __tablename__ = "visibility"
+    __table_args__ = (
+        CheckConstraint(
+            "case audience when 'roles' then cardinality(role_ids) > 0"
+            " when 'public' then role_ids = '{}' and category <> 'individual_membership_history'"
+            " when 'staff' then role_ids = '{}' when 'owner' then role_ids = '{}' else false end",
+            name="audience",
+        ),
+    )
+
+    club_id: Mapped[UUID] = mapped_column(ForeignKey("clubs.id", ondelete="CASCADE"), primary_key=True)
+    category: Mapped[str] = mapped_column(primary_key=True)
+    audience: Mapped[str]
+    role_ids: Mapped[list[UUID]] = mapped_column(ARRAY(Uuid), server_default=text("'{}'"))
+
+
 class ActivityEntry(TenantTable, Base):
-    """One thing that happened in a club, and who did it: a person or the system under a name."""
+    """One thing that happened in a club, and who did it: a person, or the system under a name.
+
+    A person's name is not kept here: it is read from the person, so that it goes when they are erased.
+    """
 
     __tablename__ = "activity_log"
     __table_args__ = (
         CheckConstraint(
-            "case actor_kind when 'person' then actor_id is not null"
+            "case actor_kind when 'person' then actor_id is not null and actor_name is null"
             " when 'system' then actor_id is null and actor_name is not null else false end",
             name="actor",
         ),

@@ -9,7 +9,8 @@ from uuid import UUID
 from sqlalchemy import delete, insert, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
-from lastcall.clubs.activity import COMMAND_LINE, log
+from lastcall.clubs.activity import COMMAND_LINE, System, log
+from lastcall.clubs.tables import Club
 from lastcall.connections.gates import raise_gate
 from lastcall.connections.leases import end_open_leases
 from lastcall.connections.listeners import EpochEnd, epoch_ends
@@ -53,6 +54,7 @@ async def connect_club(
     connection_id = new_id()
     async with db.transaction() as tx:
         await require_connection_manager(tx, actor, club_id)
+        await _require_open(tx, club_id)
         await _require_ready(tx, account_id)
         await _refuse_connected(tx, club_id)
         await _take_group(tx, group_id, club_id)
@@ -90,32 +92,37 @@ async def disconnect_club(db: Database, actor: Actor | None, club_id: UUID, conn
     """
     async with db.transaction() as tx:
         await require_connection_manager(tx, actor, club_id)
-        if not await raise_gate(tx, club_id, connection_id):
-            raise connection_unknown()
-        row = (
-            await tx.execute(
-                select(Connection.epoch, Connection.group_id, Connection.account_id, Connection.state).where(
-                    Connection.club_id == club_id, Connection.id == connection_id
-                )
-            )
-        ).one()
-        if row.state == ConnectionState.DISCONNECTED.value:
-            return
-        await end_open_leases(tx, [(club_id, connection_id)])
-        await epoch_ends(tx, EpochEnd(club_id, connection_id, row.epoch, "disconnected"))
+        await end_connection(tx, actor or COMMAND_LINE, club_id, connection_id)
+
+
+async def end_connection(tx: Transaction, by: Actor | System, club_id: UUID, connection_id: UUID) -> None:
+    """The same within a transaction that asked who may. One that is over already stays as it is."""
+    if not await raise_gate(tx, club_id, connection_id):
+        raise connection_unknown()
+    row = (
         await tx.execute(
-            update(Connection)
-            .where(Connection.club_id == club_id, Connection.id == connection_id)
-            .values(state=ConnectionState.DISCONNECTED.value, updated_at=NOW)
-        )
-        await tx.execute(
-            delete(Directory).where(
-                Directory.kind == GROUP_DIRECTORY, Directory.key == row.group_id, Directory.club_id == club_id
+            select(Connection.epoch, Connection.group_id, Connection.account_id, Connection.state).where(
+                Connection.club_id == club_id, Connection.id == connection_id
             )
         )
-        await log(tx, club_id, actor or COMMAND_LINE, "connection.disconnected", "connection", connection_id)
-        tx.publish(work(row.account_id))
-        tx.publish(Hint(club_id, CONNECTION_TOPIC))
+    ).one()
+    if row.state == ConnectionState.DISCONNECTED.value:
+        return
+    await end_open_leases(tx, [(club_id, connection_id)])
+    await epoch_ends(tx, EpochEnd(club_id, connection_id, row.epoch, "disconnected"))
+    await tx.execute(
+        update(Connection)
+        .where(Connection.club_id == club_id, Connection.id == connection_id)
+        .values(state=ConnectionState.DISCONNECTED.value, updated_at=NOW)
+    )
+    await tx.execute(
+        delete(Directory).where(
+            Directory.kind == GROUP_DIRECTORY, Directory.key == row.group_id, Directory.club_id == club_id
+        )
+    )
+    await log(tx, club_id, by, "connection.disconnected", "connection", connection_id)
+    tx.publish(work(row.account_id))
+    tx.publish(Hint(club_id, CONNECTION_TOPIC))
 
 
 async def set_features(
@@ -162,6 +169,14 @@ def _check(group_id: str, group_name: str) -> None:
             "The group's name is empty, too long or holds control characters.",
             advice=f"Give a name of 1 to {NAME_LENGTH} printable characters.",
             field="group_name",
+        )
+
+
+async def _require_open(tx: Transaction, club_id: UUID) -> None:
+    state = await tx.scalar(select(Club.state).where(Club.id == club_id))
+    if state not in {"active", "paused"}:
+        raise Conflict(
+            "club_inactive", "An archived club has no connection.", advice="Bring the club back first."
         )
 
 

@@ -12,6 +12,7 @@ from uuid import UUID
 from sqlalchemy import select, update
 
 from lastcall.clubs.activity import COMMAND_LINE, log
+from lastcall.clubs.gates import hold_gate
 from lastcall.clubs.permissions import Permission
 from lastcall.clubs.policy import require
 from lastcall.connections.gates import lock_account, lock_fleet, raise_gate
@@ -124,8 +125,10 @@ async def set_connection_limit(
 
 
 async def require_connection_manager(tx: Transaction, actor: Actor | None, club_id: UUID) -> None:
-    """An operator (with a token: one made for that), or ``manage_connection`` in the club."""
+    """An operator (with a token: one made for that), or ``manage_connection`` in the club; it is not archived or
+    deleted before the transaction ends."""
     if actor is None or (actor.is_operator and actor.has_scope(Scope.OPERATOR)):
+        await hold_gate(tx, club_id)
         return
     await require(tx, actor, club_id, Permission.MANAGE_CONNECTION, scope=Scope.CONNECTION)
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from lastcall.access.listeners import on_join_request_coming, on_join_requests_changed
+from lastcall.clubs.listeners import on_club_changed
 from lastcall.decisions.retention import announce, refresh
+from lastcall.decisions.retention_refresh import club_changed
 
 
 def register() -> None:
-    """Signal a join request before it is there, and derive its deadline in every transaction that writes one.
-    Registering twice is once.
+    """Signal a join request before it is there, derive its deadline in every transaction that writes one, and
+    note a club whose pending ones must follow it. Registering twice is once.
     """
     on_join_request_coming(announce)
     on_join_requests_changed(refresh)
+    on_club_changed(club_changed)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import CheckConstraint, ForeignKey, UniqueConstraint, text
+from sqlalchemy import CheckConstraint, ForeignKey, Index, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from lastcall.db.base import Base, TenantTable, tenant_reference
@@ -50,3 +50,15 @@ class Retention(TenantTable, Base):
     source_activity_at: Mapped[datetime]
     created_at: Mapped[datetime] = mapped_column(server_default=DATABASE_NOW)
     updated_at: Mapped[datetime] = mapped_column(server_default=DATABASE_NOW)
+
+
+class RetentionRefresh(Base):
+    """A club that changed as a whole, until the deadlines of its pending items follow. ``after_id`` is how far
+    the refresh has come; another change begins it anew."""
+
+    __tablename__ = "retention_refreshes"
+    __table_args__ = (Index(None, "asked_at", "club_id"),)
+
+    club_id: Mapped[UUID] = mapped_column(ForeignKey("clubs.id", ondelete="CASCADE"), primary_key=True)
+    asked_at: Mapped[datetime]
+    after_id: Mapped[UUID | None]

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
+from lastcall.clubs.listeners import ClubChange, on_club_changed
 from lastcall.connections.listeners import (
     EpochEnd,
     HelloFacts,
@@ -19,7 +20,7 @@ from lastcall.connections.signals import work
 from lastcall.db.ids import decode_id
 from lastcall.db.transaction import Transaction
 from lastcall.deadlines.signals import Signal
-from lastcall.errors import Invalid
+from lastcall.errors import Conflict, Invalid
 from lastcall.operations.schedules import late_at
 from lastcall.operations.signals import LATE_PENDING, changed
 
@@ -30,6 +31,7 @@ _WAS_SUBMITTED = """
         select from operations
          where club_id = $1 and id = $2 and claim_nonce = $3 and submitted_at is not null)
 """
+_SUBMITTED = "select count(*) from operations where club_id = $1 and state = 'submitted'"
 _REJECT_UNSENT = "select reject_unsent($1, $2, $3, $4)"
 
 
@@ -37,6 +39,7 @@ def register() -> None:
     """Hang this room on ``connections/``. Doing it twice is doing it once."""
     on_hello(hello)
     on_epoch_end(epoch_ended)
+    on_club_changed(club_changed)
 
 
 async def hello(tx: Transaction, facts: HelloFacts) -> HelloFindings:
@@ -68,6 +71,20 @@ async def epoch_ended(tx: Transaction, end: EpochEnd) -> None:
     code = "database_restored" if end.reason == RESTORED else "connection_changed"
     if await tx.raw.fetchval(_REJECT_UNSENT, end.club_id, end.connection_id, end.epoch, code):
         tx.publish(changed(end.club_id))
+
+
+async def club_changed(tx: Transaction, club_id: UUID, change: ClubChange) -> None:
+    """A club is not deleted while something that was sent waits for its outcome: there would be nothing to record
+    it in. Nothing new is sent meanwhile, because the club is archived."""
+    if change is not ClubChange.DELETED:
+        return
+    waiting = await tx.raw.fetchval(_SUBMITTED, club_id)
+    if waiting:
+        raise Conflict(
+            "operations_submitted",
+            f"{waiting} {'action was' if waiting == 1 else 'actions were'} sent, and the outcome is not known yet.",
+            advice="Try again in two minutes.",
+        )
 
 
 async def _is_known(tx: Transaction, reported: ReportedSubmission, nonce: UUID | None) -> bool:

@@ -1,0 +1,112 @@
+"""The owner that removes what a deleted club left: every row of every table that has a ``club_id``, from the
+schema, so that no table is forgotten.
+
+Children go before what they refer to, in pages of a transaction each. Where it is, is only remembered to save
+probes; after a crash the next step begins anew at the first table and finds what is left. The last step takes the
+club's row alone, so that nobody can add to it any more, looks through all tables once again, and only when they are
+empty removes the names in the directory and the club itself.
+"""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from sqlalchemy import Table, delete, select
+
+from lastcall.clock import SYSTEM_CLOCK, Clock
+from lastcall.clubs.life import CLUB_DELETION
+from lastcall.clubs.tables import Club
+from lastcall.db.base import Base
+from lastcall.db.database import Database
+from lastcall.db.tables import Directory
+from lastcall.db.transaction import Transaction
+from lastcall.deadlines.owner import Position, Reading
+from lastcall.deadlines.paged import PagedOwner
+from lastcall.deadlines.poison import Candidate
+
+ROWS = 500
+"""Rows of one page, and so of one transaction, at most; rows that refer to them are gone by then."""
+
+# Literals: a bound state would lose clubs_deleting_idx, which holds what is to be removed and nothing else.
+_NEXT = """
+    select (select lastcall_now()) as now, (
+        select c.updated_at from clubs c
+         where c.state = 'deleting' and ($1::timestamptz is null or (c.updated_at, c.id) > ($1, $2::uuid))
+         order by c.updated_at, c.id
+         limit 1
+    ) as deadline
+"""
+_FIRST = """
+    select c.id, c.updated_at from clubs c
+     where c.state = 'deleting' and ($1::timestamptz is null or (c.updated_at, c.id) > ($1, $2::uuid))
+     order by c.updated_at, c.id
+     limit 1
+"""
+
+
+def tables_of_clubs() -> list[Table]:
+    """Every table whose rows belong to a club, those that refer to others first. The directory is not among
+    them: its names are freed last, with the club."""
+    tables = [table for table in reversed(Base.metadata.sorted_tables) if "club_id" in table.c]
+    return [table for table in tables if table.name != Directory.__tablename__]
+
+
+class ClubDeletion:
+    """The parts that the paged owner asks for."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+        self._reached: dict[UUID, int] = {}
+
+    async def next_deadline(self, beyond: Position | None = None) -> Reading:
+        """Deleting is due at once."""
+        row = await self._db.pool.fetchrow(_NEXT, *_behind(beyond))
+        assert row is not None
+        return Reading(row["now"], row["deadline"])
+
+    async def first(self, beyond: Position | None) -> Candidate | None:
+        """The club that was deleted first."""
+        row = await self._db.pool.fetchrow(_FIRST, *_behind(beyond))
+        if row is None:
+            return None
+        return Candidate(row["id"], row["id"], Position(row["updated_at"], row["id"]))
+
+    async def step(self, candidate: Candidate) -> None:
+        """Remove one page, or the club when none is left."""
+        club_id = candidate.club_id
+        tables = tables_of_clubs()
+        for place in range(self._reached.pop(club_id, 0), len(tables)):
+            if await self._remove_page(tables[place], club_id):
+                self._reached[club_id] = place
+                return
+        async with self._db.transaction() as tx:
+            await _remove_club(tx, tables, club_id)
+
+    async def _remove_page(self, table: Table, club_id: UUID) -> int:
+        # By place, not by key: tables differ in theirs. A row that moved meanwhile is met by the last look.
+        statement = (
+            f"delete from {table.name} where club_id = $1 and ctid = any (array("  # noqa: S608 - our own name
+            f"select ctid from {table.name} where club_id = $1 limit {ROWS}))"
+        )
+        async with self._db.transaction() as tx:
+            tag: str = await tx.raw.execute(statement, club_id)
+        return int(tag.removeprefix("DELETE "))
+
+
+async def _remove_club(tx: Transaction, tables: list[Table], club_id: UUID) -> None:
+    """The last step; it leaves the club for another round when anything was added meanwhile."""
+    await tx.execute(select(Club.id).where(Club.id == club_id, Club.state == "deleting").with_for_update())
+    for table in tables:
+        if await tx.scalar(select(1).select_from(table).where(table.c.club_id == club_id).limit(1)):
+            return
+    await tx.execute(delete(Directory).where(Directory.club_id == club_id))
+    await tx.execute(delete(Club).where(Club.id == club_id, Club.state == "deleting"))
+
+
+def _behind(beyond: Position | None) -> tuple[object, object]:
+    return (None, None) if beyond is None else (beyond.time, beyond.id)
+
+
+def club_deletion_owner(db: Database, clock: Clock = SYSTEM_CLOCK) -> PagedOwner:
+    """The owner to register with the scheduler."""
+    return PagedOwner(CLUB_DELETION, ClubDeletion(db), clock)

@@ -1,0 +1,120 @@
+"""When a club itself changes (paused, resumed, archived, another day count), the deadlines of its pending items
+follow in pages (ACC-06): the change only notes that they must, so that it stays small however many there are.
+
+Until a page is through, its deadlines are old; that archives nothing wrongly, because the sweep trusts only the
+facts.
+"""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from sqlalchemy import delete, select, update
+from sqlalchemy.dialects.postgresql import insert as upsert
+
+from lastcall.access.tables import JoinRequest
+from lastcall.clock import SYSTEM_CLOCK, Clock
+from lastcall.clubs.listeners import ClubChange
+from lastcall.db.clock import NOW
+from lastcall.db.database import Database
+from lastcall.db.transaction import Transaction
+from lastcall.deadlines.owner import Position, Reading
+from lastcall.deadlines.paged import PagedOwner
+from lastcall.deadlines.poison import Candidate
+from lastcall.deadlines.signals import Signal
+from lastcall.decisions.retention import JOIN_REQUEST_RETENTION, refresh
+from lastcall.decisions.tables import RetentionRefresh
+
+RETENTION_REFRESH = "retention_refresh"  # the owner's name, which signals carry
+ROWS = 500
+"""Requests that one step walks at most, pending or not."""
+
+_NEXT = """
+    select (select lastcall_now()) as now, (
+        select r.asked_at from retention_refreshes r
+         where $1::timestamptz is null or (r.asked_at, r.club_id) > ($1, $2::uuid)
+         order by r.asked_at, r.club_id
+         limit 1
+    ) as deadline
+"""
+_FIRST = """
+    select r.club_id, r.asked_at from retention_refreshes r
+     where $1::timestamptz is null or (r.asked_at, r.club_id) > ($1, $2::uuid)
+     order by r.asked_at, r.club_id
+     limit 1
+"""
+
+
+async def club_changed(tx: Transaction, club_id: UUID, change: ClubChange) -> None:
+    """Note that the club's deadlines are old, and signal. A deleted club's rows go, which ends them (ACC-16)."""
+    if change is ClubChange.DELETED:
+        tx.publish(Signal(JOIN_REQUEST_RETENTION))
+        return
+    anew = {"asked_at": NOW, "after_id": None}
+    asked_at = await tx.scalar(
+        upsert(RetentionRefresh)
+        .values(club_id=club_id, **anew)
+        .on_conflict_do_update(index_elements=["club_id"], set_=anew)
+        .returning(RetentionRefresh.asked_at)
+    )
+    tx.publish(Signal(RETENTION_REFRESH, asked_at))
+
+
+class RetentionRefreshes:
+    """The parts that the paged owner asks for."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+
+    async def next_deadline(self, beyond: Position | None = None) -> Reading:
+        """A refresh is due at once."""
+        row = await self._db.pool.fetchrow(_NEXT, *_behind(beyond))
+        assert row is not None
+        return Reading(row["now"], row["deadline"])
+
+    async def first(self, beyond: Position | None) -> Candidate | None:
+        """The club that changed first."""
+        row = await self._db.pool.fetchrow(_FIRST, *_behind(beyond))
+        if row is None:
+            return None
+        return Candidate(row["club_id"], row["club_id"], Position(row["asked_at"], row["club_id"]))
+
+    async def step(self, candidate: Candidate) -> None:
+        """Derive the next page. The note is locked, so a change that comes meanwhile waits and begins anew."""
+        mine = (
+            RetentionRefresh.club_id == candidate.club_id,
+            RetentionRefresh.asked_at == candidate.position.time,
+        )
+        async with self._db.transaction() as tx:
+            noted = (
+                await tx.execute(
+                    select(RetentionRefresh.after_id).where(*mine).with_for_update(key_share=True)
+                )
+            ).one_or_none()
+            if noted is None:
+                return
+            page = (
+                await tx.execute(
+                    select(JoinRequest.id, JoinRequest.status)
+                    .where(
+                        JoinRequest.club_id == candidate.club_id,
+                        JoinRequest.id > (noted.after_id or UUID(int=0)),
+                    )
+                    .order_by(JoinRequest.id)
+                    .limit(ROWS)
+                )
+            ).all()
+            await refresh(tx, candidate.club_id, [row.id for row in page if row.status == "pending_approval"])
+            if len(page) == ROWS:
+                await tx.execute(update(RetentionRefresh).where(*mine).values(after_id=page[-1].id))
+            else:
+                await tx.execute(delete(RetentionRefresh).where(*mine))
+
+
+def _behind(beyond: Position | None) -> tuple[object, object]:
+    return (None, None) if beyond is None else (beyond.time, beyond.id)
+
+
+def retention_refresh_owner(db: Database, clock: Clock = SYSTEM_CLOCK) -> PagedOwner:
+    """The owner to register with the scheduler."""
+    return PagedOwner(RETENTION_REFRESH, RetentionRefreshes(db), clock)
