@@ -7,7 +7,7 @@ from alembic import op
 from sqlalchemy.dialects import postgresql
 
 revision = "0035_clubs"
-down_revision = "0030_mail_and_limits"
+down_revision = "0055_idempotency_keys"
 branch_labels = None
 depends_on = None
 
