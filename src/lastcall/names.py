@@ -30,7 +30,7 @@ Braille cell)."""
 
 
 def valid_name(
-    text: str, *, field: str = "name", most: int = NAME_LENGTH, least: int = 1, what: str = "The name"
+    text: str, field: str = "name", *, most: int = NAME_LENGTH, least: int = 1, what: str = "The name"
 ) -> str:
     """The name in the form in which it is stored: NFC, single spaces, none at the ends.
 
@@ -44,7 +44,7 @@ def valid_name(
     name = " ".join(part for part in spaced.split(" ") if part)
     if not least <= len(name) <= most:
         raise Invalid(
-            f"{field}_malformed",
+            "name_malformed",
             f"{what} is empty." if not name else f"{what} is longer than {most} characters.",
             advice=f"Use {least} to {most} characters.",
             field=field,
@@ -52,7 +52,7 @@ def valid_name(
     found = _unfit(name)
     if found is not None:
         raise Invalid(
-            f"{field}_malformed",
+            "name_malformed",
             f"{what} holds a character that cannot be seen or that changes how the text around it is shown"
             f" (U+{ord(found):04X}).",
             advice="Type it anew, with visible characters only.",

@@ -14,13 +14,14 @@ import pytest
 from lastcall.access.invites import NewInvite, create_invite
 from lastcall.clubs.queries import roles_of
 from lastcall.clubs.service import add_club
-from lastcall.clubs.staff import assign_role, set_assignable_roles
+from lastcall.clubs.staff import assign_role
 from lastcall.db.database import Database
 from lastcall.db.ids import encode_id, new_id
 from lastcall.decisions.registration import register
 from lastcall.people.actor import Actor
 from lastcall.people.service import add_person
 from lastcall.testing.database import TestServer
+from lastcall.testing.staff import change_role
 
 
 def fresh() -> str:
@@ -104,7 +105,7 @@ async def open_door(db: Database) -> Door:
     async with db.read() as tx:
         roles = {role.preset_key or "": role.id for role in await roles_of(tx, club_id)}
     await assign_role(db, owner, club_id, roles["admin"], deputy.person_id)
-    await set_assignable_roles(db, owner, club_id, roles["admin"], [roles["event_staff"]])
+    await change_role(db, owner, club_id, roles["admin"], assignable=[roles["event_staff"]])
     return Door(db, club_id, slug, owner, deputy, guest, roles)
 
 

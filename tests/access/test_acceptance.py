@@ -241,7 +241,9 @@ async def _role_deleted(door: Door) -> str:
 
 async def _club_archived(door: Door) -> str:
     invite = await door.invite()
-    await door.db.pool.execute("update clubs set state = 'archived' where id = $1", door.club_id)
+    await door.db.pool.execute(
+        "update clubs set state = 'archived', archived_at = lastcall_now() where id = $1", door.club_id
+    )
     return invite.token
 
 

@@ -13,7 +13,7 @@ from uuid import UUID
 
 from sqlalchemy import Row, func, or_, select
 
-from lastcall.access.grants import grant_roles, held_roles
+from lastcall.access.grants import held_roles
 from lastcall.access.invites import INVITE_DIRECTORY, TOPIC, InviteKind
 from lastcall.access.policy import handed_on, invite_unknown
 from lastcall.access.requests import (
@@ -29,6 +29,7 @@ from lastcall.access.requests import (
 from lastcall.access.tables import Invite, JoinRequest
 from lastcall.clubs.activity import log
 from lastcall.clubs.gates import bump_gate
+from lastcall.clubs.staff import grant_roles
 from lastcall.clubs.tables import Club
 from lastcall.db.bus import Hint
 from lastcall.db.clock import NOW
@@ -76,7 +77,7 @@ async def accept_invite(db: Database, actor: Actor, token: str) -> Acceptance:
             approved = Decided(RequestStatus.APPROVED, by=invite.invited_by)
             await write_join_request_change(db, INVITE, club_id, request_id, approved)
             # Outside of the small transaction around the request, in the same large one (ACC-10).
-            await grant_roles(tx, club_id, person.id, invite.role_ids, INVITE)
+            await grant_roles(tx, club_id, person.id, invite.role_ids, by=INVITE)
             status = RequestStatus.APPROVED
         await log(tx, club_id, actor, "invite.accepted", "invite", invite_id, {"request": str(request_id)})
         tx.publish(Hint(club_id, TOPIC))

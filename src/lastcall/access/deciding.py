@@ -13,11 +13,11 @@ from uuid import UUID
 
 from sqlalchemy import Row, func, select
 
-from lastcall.access.grants import grant_roles
 from lastcall.access.policy import handed_on, join_request_unknown, require_readable
 from lastcall.access.requests import Decided, RequestStatus, write_join_request_change
 from lastcall.access.tables import Invite, JoinRequest
 from lastcall.clubs.gates import bump_gate
+from lastcall.clubs.staff import grant_roles
 from lastcall.clubs.tables import Club
 from lastcall.db.database import Database
 from lastcall.db.transaction import Transaction
@@ -59,7 +59,7 @@ async def approve_join_request(
             )
         approved = Decided(RequestStatus.APPROVED, by=actor.person_id, note=note)
         await write_join_request_change(db, actor, club_id, request_id, approved)
-        await grant_roles(tx, club_id, person_id, request.role_ids, actor)
+        await grant_roles(tx, club_id, person_id, request.role_ids, by=actor)
 
 
 async def reject_join_request(

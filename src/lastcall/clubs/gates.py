@@ -32,20 +32,37 @@ async def hold_gate(tx: Transaction, club_id: UUID) -> None:
 
 
 async def bump_gates_of_person(tx: Transaction, person_id: UUID) -> None:
-    """The same for every club the person owns or works for, in id order, so that two callers cannot
-    deadlock. The person's row is locked first: a transfer of a club to them, which locks it too, is either
-    over and its gate among these, or comes later and sees what became of them.
+    """The same for every club the person owns or works for, in id order, so that two callers cannot deadlock;
+    then the person's row is locked.
+
+    Gates come before people in the lock order, so somebody may give them a club or a role between the two. Their
+    clubs are therefore read again with the row locked, which nobody who gives them something gets past
+    (``lock_person``): if there are new ones, the row is let go and their gates are taken first.
     """
-    await tx.execute(select(Person.id).where(Person.id == person_id).with_for_update(key_share=True))
+    passed: set[UUID] = set()
+    while True:
+        new = await _clubs_of(tx, person_id) - passed
+        for club_id in sorted(new):
+            await bump_gate(tx, club_id)
+        passed |= new
+        await tx.raw.execute("savepoint gates_of_person")
+        await tx.execute(select(Person.id).where(Person.id == person_id).with_for_update(key_share=True))
+        if await _clubs_of(tx, person_id) <= passed:
+            await tx.raw.execute("release savepoint gates_of_person")
+            return
+        await tx.raw.execute("rollback to savepoint gates_of_person")
+
+
+async def lock_person(tx: Transaction, person_id: UUID) -> bool:
+    """Whether the person may be given authority: known, neither blocked nor erased. They stay so until the
+    transaction ends. Call it after the club's gate."""
+    found = select(Person.id).where(Person.id == person_id, Person.blocked_at.is_(None))
+    return await tx.scalar(found.with_for_update(read=True)) is not None
+
+
+async def _clubs_of(tx: Transaction, person_id: UUID) -> set[UUID]:
     clubs = union(
         select(Club.id).where(Club.owner_id == person_id),
         select(StaffAssignment.club_id).where(StaffAssignment.person_id == person_id),
-    ).subquery()
-    gates = await tx.execute(
-        select(ClubGate.club_id)
-        .where(ClubGate.club_id.in_(select(clubs.c.id)))
-        .order_by(ClubGate.club_id)
-        .with_for_update(key_share=True)
     )
-    for (club_id,) in gates.all():
-        await bump_gate(tx, club_id)
+    return set((await tx.execute(clubs)).scalars().all())

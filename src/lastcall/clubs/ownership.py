@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from sqlalchemy import delete, select, update
+from sqlalchemy import delete, update
 
 from lastcall.clubs.activity import COMMAND_LINE, log
-from lastcall.clubs.gates import bump_gate
+from lastcall.clubs.gates import bump_gate, lock_person
 from lastcall.clubs.policy import require_owner_or_operator
 from lastcall.clubs.queries import ClubSettings, read_settings
 from lastcall.clubs.staff import grant_roles
@@ -17,7 +17,6 @@ from lastcall.db.transaction import Transaction
 from lastcall.errors import Invalid, NotFound
 from lastcall.people.actor import Actor
 from lastcall.people.scopes import Scope
-from lastcall.people.tables import Person
 
 
 async def transfer_club(
@@ -38,9 +37,9 @@ async def transfer_club(
     if actor is not None:
         actor.require_recent()
     async with db.transaction() as tx:
-        is_there = await _lock_person(tx, new_owner_id)
         await bump_gate(tx, club_id)
         await require_owner_or_operator(tx, actor, club_id, scope=Scope.CLUBS)
+        is_there = await lock_person(tx, new_owner_id)
         before = await read_settings(tx, club_id)
         if before.owner_id == new_owner_id:
             raise Invalid("owner_already", "They own the club already.", field="new_owner_id")
@@ -61,13 +60,6 @@ async def transfer_club(
         if former_owner_role_id is not None:
             await grant_roles(tx, club_id, before.owner_id, [former_owner_role_id], by=actor or COMMAND_LINE)
         return await read_settings(tx, club_id)
-
-
-async def _lock_person(tx: Transaction, person_id: UUID) -> bool:
-    """Whether they can own a club. Locked before the gate, in the order of ``bump_gates_of_person``: who blocks
-    or erases them waits for this transfer, or this one sees it."""
-    found = select(Person.id).where(Person.id == person_id, Person.blocked_at.is_(None))
-    return await tx.scalar(found.with_for_update(read=True)) is not None
 
 
 async def _take_roles(tx: Transaction, club_id: UUID, person_id: UUID) -> list[UUID]:

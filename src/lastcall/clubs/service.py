@@ -8,11 +8,11 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import delete, insert, select, update
+from sqlalchemy import delete, insert, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from lastcall.clubs.activity import COMMAND_LINE, log
-from lastcall.clubs.gates import bump_gate
+from lastcall.clubs.gates import bump_gate, lock_person
 from lastcall.clubs.listeners import ClubChange, club_changed
 from lastcall.clubs.permissions import PRESETS
 from lastcall.clubs.policy import require_owner_or_operator
@@ -29,7 +29,6 @@ from lastcall.people.audit import audit
 from lastcall.people.queries import person_by_email
 from lastcall.people.scopes import Scope
 from lastcall.people.service import add_person
-from lastcall.people.tables import Person
 
 _SLUG = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?")
 
@@ -87,8 +86,7 @@ async def add_club(
     club_id = new_id()
     async with db.transaction() as tx:
         # The lock: an owner who is blocked or erased meanwhile is so before this, and refused, or after it.
-        owner = select(Person.id).where(Person.id == owner_id, Person.blocked_at.is_(None))
-        if await tx.scalar(owner.with_for_update(read=True)) is None:
+        if not await lock_person(tx, owner_id):
             raise NotFound("person_unknown", "The owner is unknown.", advice="Add the person first.")
         await _take_slug(tx, slug, club_id)
         await tx.execute(insert(Club).values(id=club_id, slug=slug, name=name, zone=zone, owner_id=owner_id))

@@ -13,7 +13,7 @@ from sqlalchemy import delete, func, select
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from lastcall.clubs.activity import System, log
-from lastcall.clubs.gates import bump_gate
+from lastcall.clubs.gates import bump_gate, lock_person
 from lastcall.clubs.permissions import Permission
 from lastcall.clubs.policy import Standing, require
 from lastcall.clubs.queries import read_role
@@ -25,7 +25,6 @@ from lastcall.db.transaction import Transaction
 from lastcall.errors import Conflict, Invalid, NotAllowed, NotFound
 from lastcall.people.actor import Actor
 from lastcall.people.scopes import Scope
-from lastcall.people.tables import Person
 
 ROLES_OF_PERSON_MOST = 100
 """Roles that one person holds in a club at most (facts 3.2)."""
@@ -43,7 +42,7 @@ async def assign_role(db: Database, actor: Actor, club_id: UUID, role_id: UUID, 
     async with db.transaction() as tx:
         await bump_gate(tx, club_id)
         await _require_delegation(tx, actor, club_id, role_id, person_id)
-        if await tx.scalar(select(Person.id).where(Person.id == person_id)) is None:
+        if not await lock_person(tx, person_id):
             raise NotFound("person_unknown", "There is no such person.", field="person_id")
         await grant_roles(tx, club_id, person_id, [role_id], by=actor)
 

@@ -7,7 +7,7 @@ from alembic import op
 from sqlalchemy.dialects import postgresql
 
 revision = "0035_clubs"
-down_revision = "0055_idempotency_keys"
+down_revision = "0046_access_indexes"
 branch_labels = None
 depends_on = None
 
