@@ -10,26 +10,29 @@ import re
 
 HIDDEN = "…"
 
-_AFTER_PATH = r"(?<=/sign-in/)|(?<=/invites/)"
+_BEFORE = r"(?P<kept>^|[^A-Za-z0-9_-]|\x1b\[[0-9;]*m)"
+"""Where a word begins: at a terminal that may be right after the colour of what follows."""
+
 _SECRETS = (
-    # A path whose last part is a token, whatever the token looks like.
-    re.compile(rf"(?:{_AFTER_PATH})[^/\s\"'?&#<>\\]{{12,}}"),
+    # A path whose next part is a token, whatever the token looks like. Our own pages have shorter names there.
+    re.compile(r"(?P<kept>/sign-in/|/invites/)[^/\s\"'?&#<>\\\x1b]{12,}"),
     # Tokens and keys with our prefixes.
-    re.compile(r"(?<=\blc_)[A-Za-z0-9_-]{16,}|(?<=\blck_)[A-Za-z0-9_-]{16,}"),
+    re.compile(_BEFORE + r"lck?_[A-Za-z0-9_-]{16,}", re.MULTILINE),
     # 32 random bytes in URL-safe base64: links, sessions, form keys. Capitals and small letters both, so that
     # names of functions and hashes in hexadecimal stay readable.
     re.compile(
-        r"(?<![A-Za-z0-9_-])(?=[A-Za-z0-9_-]*[A-Z])(?=[A-Za-z0-9_-]*[a-z])[A-Za-z0-9_-]{43}(?![A-Za-z0-9_-])"
+        _BEFORE + r"(?=[a-z0-9_-]*[A-Z])(?=[A-Z0-9_-]*[a-z])[A-Za-z0-9_-]{43}(?![A-Za-z0-9_-])", re.MULTILINE
     ),
-    re.compile(r"(?i)(?<=\bbearer )[^\s\"',]+|(?<=\bbasic )[A-Za-z0-9+/]{8,}=*"),
-    # The password in an address.
-    re.compile(r"(?<=://)[^/\s\"'@:]*:[^/\s\"'@]+(?=@)"),
-    re.compile(r"(?i)(?<=[?&]code=)[^&\s\"']+|(?<=[?&]state=)[^&\s\"']+|(?<=[?&]token=)[^&\s\"']+"),
+    re.compile(r"(?P<kept>\b(?:bearer|basic) )[^\s\"',\x1b]+", re.IGNORECASE),
+    # User and password in an address.
+    re.compile(r"(?P<kept>://)[^/\s\"'@:]*:[^/\s\"'@]+(?=@)"),
+    # What a provider sends back with somebody who signs in.
+    re.compile(r"(?P<kept>[?&](?:code|state|token)=)[^&\s\"'\x1b]+", re.IGNORECASE),
 )
 
 
 def redact(text: str) -> str:
     """``text`` with every secret in it replaced by an ellipsis."""
     for secret in _SECRETS:
-        text = secret.sub(HIDDEN, text)
+        text = secret.sub(rf"\g<kept>{HIDDEN}", text)
     return text

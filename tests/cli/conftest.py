@@ -27,6 +27,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
             [sys.executable, "-m", "lastcall", *arguments],
             cwd=tmp_path,
             env=kept | {name: value for name, value in given.items() if value},
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

@@ -41,3 +41,74 @@ def test_the_trace_of_an_error_shows_no_values_of_variables(readable: bool) -> N
     assert "ValueError" in ended.stderr
     assert "the reason" in ended.stderr
     assert "lck_secret" not in ended.stderr
+
+
+SECRETS = (
+    "/sign-in/" + "qZ8" * 5,
+    "/invites/" + "a-token" * 3,
+    "lc_" + "Ab3" * 14 + "x",
+    "lck_" + "Ab3" * 10,
+    "Ab3_-" * 8 + "xyz",
+    "Bearer " + "abcdef.ghi",
+    "postgresql://lastcall:hunter2@db/lastcall",
+    "smtps://us%40er:hun%2Fter@smtp.example.org",
+    "/sign-in/discord/callback?code=abc.def&state=ghi",
+)
+HIDDEN = (
+    "qZ8qZ8",
+    "a-tokena-token",
+    "Ab3Ab3",
+    "Ab3_-Ab3",
+    "abcdef.ghi",
+    "hunter2",
+    "hun%2Fter",
+    "abc.def",
+    "=ghi",
+)
+SAYING = """
+import logging, sys
+sys.stderr.isatty = lambda: {readable}
+import structlog
+from lastcall.cli import logs
+{twin}
+logs.set_up_logs()
+for secret in {secrets!r}:
+    structlog.get_logger().info("asked", path=secret, inside=[{{"deep": secret}}])
+    logging.getLogger("uvicorn.error").warning("about %s", secret)
+    try:
+        raise ValueError("about " + secret)
+    except ValueError as error:
+        structlog.get_logger().error("request_failed", exc_info=error)
+structlog.get_logger().info("asked", path="/sign-in/passkey", hash="{hash}", id="01kxy4c8sdfq5e2m3n4p5r6s7t")
+"""
+
+
+def said(readable: bool, twin: str = "") -> str:
+    script = SAYING.format(readable=readable, secrets=SECRETS, twin=twin, hash="ab" * 32)
+    return subprocess.run(
+        [sys.executable, "-c", script],
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(SOURCE)},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stderr
+
+
+@pytest.mark.parametrize("readable", [True, False])
+def test_no_line_shows_a_token_a_key_or_a_password_however_it_came_there(readable: bool) -> None:
+    shown = said(readable)
+    assert [secret for secret in HIDDEN if secret in shown] == []
+    for kept in (
+        "/sign-in/passkey",
+        "ab" * 32,
+        "01kxy4c8sdfq5e2m3n4p5r6s7t",
+        "smtp.example.org",
+        "ValueError",
+    ):
+        assert kept in shown
+
+
+def test_without_taking_them_out_every_one_of_them_would_be_shown() -> None:
+    """The twin."""
+    shown = said(False, "logs.redact = lambda line: line")
+    assert [secret for secret in HIDDEN if secret not in shown] == []

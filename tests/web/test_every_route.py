@@ -154,6 +154,7 @@ LINES: dict[str, Line] = {
     "GET /operator/audit": OPERATORS_PAGE,
     "GET /operator": Line(401, 401, 404, 404, None, None, 200, who="operator"),
     "GET /operator/live": Line(401, 401, 404, 404, None, None, 200, who="operator"),
+    "GET /operator/mail": Line(401, 401, 404, 404, None, None, 200, who="operator"),
     "GET /operator/{what:str}/{key:str}": Line(
         401, 401, 404, 404, None, 404, 200, who="operator", path=at("/operator/account/{account}")
     ),

@@ -16,6 +16,7 @@ from lastcall.cli.connection import connection
 from lastcall.cli.db import db
 from lastcall.cli.demo import demo
 from lastcall.cli.fleet import fleet
+from lastcall.cli.mail import mail
 from lastcall.cli.person import person
 from lastcall.cli.serve import serve
 from lastcall.cli.sign_in_link import sign_in_link
@@ -44,6 +45,7 @@ for _command in (
     account,
     connection,
     fleet,
+    mail,
     db,
 ):
     cli.add_command(_command)

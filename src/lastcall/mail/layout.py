@@ -60,7 +60,8 @@ class Layout:
 
     def _own(self, path: str) -> str:
         parts = urlsplit(path)
-        if not path.startswith("/") or path.startswith("//") or parts.netloc or not path.isprintable():
+        is_ours = path.startswith("/") and not path.startswith("//") and not parts.netloc
+        if not is_ours or "\\" in path or not path.isprintable():
             raise ValueError("A mail leads to a path of our own.")
         return self.public_url.rstrip("/") + path
 
@@ -74,9 +75,7 @@ class Layout:
         return "\n\n".join([*parts, f"-- \n{self._footer}"]) + "\n"
 
     def _html(self, mail: Mail, url: str | None) -> str:
-        return _ENVIRONMENT.get_template("mail.html").render(
-            mail=mail, subject=one_line(mail.subject), url=url, footer=self._footer
-        )
+        return _ENVIRONMENT.get_template("mail.html").render(mail=mail, url=url, footer=self._footer)
 
     @property
     def _footer(self) -> str:

@@ -175,7 +175,7 @@ class Mailer:
                 return
             await admit_to_server(self._db, is_security=mail.is_security)
         except TooFast:
-            log.warning("mail_over_limit")
+            log.info("mail_over_limit")
             return
         await self._send(replace(mail, to=valid_address(mail.to)))
 
@@ -188,7 +188,7 @@ class Mailer:
                 await admit_asker(self._db, mail.to, mail.source)
             await admit_to_server(self._db, is_security=mail.is_security)
         except TooFast:
-            log.warning("mail_over_limit", kind=mail.kind)
+            log.info("mail_over_limit", kind=mail.kind)
             if posted.id is not None:
                 await ledger.settle(self._db, posted.id, Outcome(MailState.FAILED, "over the limit"))
             return

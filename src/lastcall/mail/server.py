@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 from dataclasses import dataclass, field
 from email.headerregistry import Address
-from email.utils import parseaddr
+from email.policy import default
 from enum import StrEnum
 from urllib.parse import unquote, urlsplit
 
@@ -78,10 +78,12 @@ def _sender(mail_from: str | None) -> Address:
     advice = "It looks like Lastcall <lastcall@example.org>."
     if mail_from is None:
         raise _wrong("mail_from", "is needed with mail_url", advice)
-    name, address = parseaddr(mail_from)
+    given = default.header_factory("From", one_line(mail_from)).addresses
     try:
-        return Address(one_line(name) or "Lastcall", addr_spec=valid_address(address))
-    except Invalid:
+        if len(given) != 1:
+            raise ValueError
+        return Address(given[0].display_name or "Lastcall", addr_spec=valid_address(given[0].addr_spec))
+    except (Invalid, ValueError):
         raise _wrong("mail_from", f"is no sender, but {mail_from!r}", advice) from None
 
 

@@ -41,7 +41,7 @@ class Attempt:
                 await self._deliver()
         except aiosmtplib.SMTPResponseException as error:
             # The server spoke: whatever it refused, it did not take the mail.
-            return Outcome(MailState.FAILED, _plain(f"{error.code} {error.message}"))
+            return Outcome(MailState.FAILED, plain(f"{error.code} {error.message}"))
         except TimeoutError:
             return self.broken_off("the mail server did not answer in time")
         except (aiosmtplib.SMTPException, OSError, ValueError) as error:
@@ -50,7 +50,7 @@ class Attempt:
 
     def broken_off(self, why: str) -> Outcome:
         """What is known of an attempt that ended at this point without an answer."""
-        return Outcome(MailState.UNKNOWN if self._is_handed_over else MailState.FAILED, _plain(why))
+        return Outcome(MailState.UNKNOWN if self._is_handed_over else MailState.FAILED, plain(why))
 
     async def _deliver(self) -> None:
         client = aiosmtplib.SMTP(
@@ -75,5 +75,6 @@ class Attempt:
             client.close()
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
+    """What another server said, as one line that can be stored and shown."""
     return " ".join(one_line(text).split())[:ERROR_LENGTH]

@@ -8,8 +8,8 @@ import unicodedata
 
 _CATALOGUE = gettext.NullTranslations()
 
-_DIRECTIONS = re.compile("[\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
-"""Invisible characters that turn the direction of what follows or hide in a name."""
+_DIRECTIONS = re.compile("[\u061c\u200b\u200c\u200e\u200f\u2028-\u202e\u2061-\u2069\ufeff]")
+"""Invisible characters that turn the direction of what follows or hide in a name; not the joiner inside emoji."""
 _AUTOLINK = re.compile(r"(?<=\w)([.@]|:(?=//))(?=\S)")
 _RIGHT_TO_LEFT = frozenset({"R", "AL", "AN"})
 _ISOLATED = "\u2068{}\u2069"

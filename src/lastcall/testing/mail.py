@@ -77,7 +77,9 @@ class Received:
 
 
 class MailSink:
-    """``refuse_rcpt``, ``refuse_data``: what to answer instead of taking the mail (``550 no such user``).
+    """``received`` is what it took, ``senders`` who began to hand something over.
+
+    ``refuse_rcpt``, ``refuse_data``: what to answer instead of taking the mail (``550 no such user``).
 
     ``drop_after_data``: cut the connection after the mail arrived, without an answer. ``hang`` (an event): say
     nothing at RCPT until it is set; ``hang_after_data`` likewise once the mail has arrived. ``tls``: offer
@@ -86,6 +88,7 @@ class MailSink:
 
     def __init__(self, *, tls: ssl.SSLContext | None = None) -> None:
         self.received: list[Received] = []
+        self.senders: list[str] = []
         self.connections = 0
         self.refuse_rcpt: str | None = None
         self.refuse_data: str | None = None
@@ -131,6 +134,13 @@ class MailSink:
         return found[0]
 
     # What aiosmtpd calls.
+
+    async def handle_MAIL(  # noqa: N802
+        self, _server: SMTP, _session: Session, envelope: Envelope, address: str, _options: list[str]
+    ) -> str:
+        self.senders.append(address)
+        envelope.mail_from = address
+        return "250 OK"
 
     async def handle_RCPT(  # noqa: N802
         self, _server: SMTP, _session: Session, envelope: Envelope, address: str, _options: list[str]

@@ -8,7 +8,17 @@ from litestar.di import Provide
 from lastcall.web.access import Access, guard
 from lastcall.web.problems import page_problem
 from lastcall.web.room import provide_visitor, provide_web
-from lastcall.web.routes import clubs, compose, me, operator, people, scheduled, sign_in, static
+from lastcall.web.routes import (
+    clubs,
+    compose,
+    me,
+    operator,
+    operator_mail,
+    people,
+    scheduled,
+    sign_in,
+    static,
+)
 
 HANDLERS = (
     *static.HANDLERS,
@@ -19,6 +29,7 @@ HANDLERS = (
     *compose.HANDLERS,
     *people.HANDLERS,
     *operator.HANDLERS,
+    *operator_mail.HANDLERS,
 )
 
 
