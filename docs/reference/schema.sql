@@ -71,6 +71,7 @@ create table api_tokens (
     constraint api_tokens_token_hash_length_check CHECK ((octet_length(token_hash) = 32)),
     constraint api_tokens_person_id_fkey FOREIGN KEY (person_id) REFERENCES people(id) ON DELETE CASCADE
 );
+CREATE INDEX api_tokens_end_idx ON api_tokens USING btree (LEAST(expires_at, revoked_at));
 CREATE INDEX api_tokens_person_id_idx ON api_tokens USING btree (person_id);
 
 create table audit_log (
@@ -251,6 +252,8 @@ create table invites (
 );
 CREATE INDEX invites_address_end_idx ON invites USING btree (LEAST(expires_at, revoked_at, accepted_at), id) WHERE (email IS NOT NULL);
 CREATE INDEX invites_club_id_created_at_id_idx ON invites USING btree (club_id, created_at, id);
+CREATE INDEX invites_invited_by_idx ON invites USING btree (invited_by);
+CREATE INDEX invites_lower_email_idx ON invites USING btree (lower(email)) WHERE (email IS NOT NULL);
 
 create table join_requests (
     club_id uuid not null,
@@ -285,6 +288,7 @@ END),
     constraint join_requests_decided_by_fkey FOREIGN KEY (decided_by) REFERENCES people(id),
     constraint join_requests_person_id_fkey FOREIGN KEY (person_id) REFERENCES people(id)
 );
+CREATE INDEX join_requests_address_end_idx ON join_requests USING btree (decided_at) WHERE ((email IS NOT NULL) AND (email <> 'forgotten'::text));
 CREATE INDEX join_requests_archive_due_at_idx ON join_requests USING btree (archive_due_at, id) WHERE ((status = 'pending_approval'::text) AND (archive_due_at IS NOT NULL));
 CREATE UNIQUE INDEX join_requests_pending_email_key ON join_requests USING btree (club_id, lower(email)) WHERE ((status = 'pending_approval'::text) AND (subject_kind = 'person'::text));
 CREATE UNIQUE INDEX join_requests_pending_person_key ON join_requests USING btree (club_id, person_id) WHERE ((status = 'pending_approval'::text) AND (subject_kind = 'person'::text));
@@ -516,6 +520,7 @@ create table sessions (
     constraint sessions_token_hash_length_check CHECK ((octet_length(token_hash) = 32)),
     constraint sessions_person_id_fkey FOREIGN KEY (person_id) REFERENCES people(id) ON DELETE CASCADE
 );
+CREATE INDEX sessions_end_idx ON sessions USING btree (LEAST(expires_at, revoked_at));
 CREATE INDEX sessions_person_id_idx ON sessions USING btree (person_id);
 
 create table sign_in_flows (
@@ -570,6 +575,7 @@ END),
     constraint sign_in_links_person_id_fkey FOREIGN KEY (person_id) REFERENCES people(id) ON DELETE CASCADE
 );
 CREATE INDEX sign_in_links_browser_hash_idx ON sign_in_links USING btree (browser_hash) WHERE (used_at IS NULL);
+CREATE INDEX sign_in_links_expires_at_idx ON sign_in_links USING btree (expires_at);
 CREATE INDEX sign_in_links_person_id_idx ON sign_in_links USING btree (person_id);
 
 create table staff_assignments (

@@ -13,10 +13,13 @@ from litestar import Litestar, Request, Response
 from litestar.datastructures import State
 from litestar.types import Message, Scope
 
+import lastcall.access.registration
+import lastcall.api.v1.personal
 import lastcall.clubs.registration
 import lastcall.connections.registration
 import lastcall.decisions.registration
 import lastcall.operations.listeners
+import lastcall.people.personal
 from lastcall.api.heads import HeadAnswers
 from lastcall.api.intake import BODY_LIMIT, FOR_PROGRAMS, Intake
 from lastcall.api.problems import problem
@@ -38,6 +41,7 @@ from lastcall.mail.server import mail_server
 from lastcall.operations.owners import operation_owners
 from lastcall.operations.services.worker import WorkerSteps
 from lastcall.operations.work import OperationWork
+from lastcall.people.data_retention import data_retention
 from lastcall.settings import Settings
 from lastcall.web.access import Cookies
 from lastcall.web.assets import Assets
@@ -55,10 +59,13 @@ CONTENT_POLICY = (
 
 def register() -> None:
     """What a lower room does when a higher one changes. Registering twice is once."""
+    lastcall.people.personal.register()
     lastcall.clubs.registration.register()
+    lastcall.access.registration.register()
     lastcall.decisions.registration.register()
     lastcall.connections.registration.register()
     lastcall.operations.listeners.register()
+    lastcall.api.v1.personal.register()
 
 
 def deadline_owners(settings: Settings, database: Database, clock: Clock) -> list[Owner]:
@@ -67,7 +74,11 @@ def deadline_owners(settings: Settings, database: Database, clock: Clock) -> lis
     """
     retention: list[Owner] = []
     if settings.maintenance:
-        retention = [join_request_retention(database, clock), retention_refresh_owner(database, clock)]
+        retention = [
+            join_request_retention(database, clock),
+            retention_refresh_owner(database, clock),
+            data_retention(database),
+        ]
     return [
         *retention,
         *operation_owners(database, clock),

@@ -65,7 +65,9 @@ class Settings:
     wake_channel: bool = False
     """Repeats signals between processes; a process with a single role needs it."""
     maintenance: bool = True
-    """Whether this process archives what nobody decides (SCH-02). Lateness and recovery do not hang on it."""
+    """Whether this process archives what nobody decides (SCH-02) and forgets old personal data. Lateness and
+    recovery do not hang on it.
+    """
     simulator_host: str = "127.0.0.1"
     """The address that the simulated VRChat listens on."""
     simulator_port: int = 8421

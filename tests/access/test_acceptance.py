@@ -114,7 +114,7 @@ async def test_the_signal_is_in_the_acceptance_before_the_request_is(
     assert rows == 0
     assert [signal.owner for signal in signals] == [JOIN_REQUEST_RETENTION]
     assert timedelta(0) <= signals[0].deadline - due < timedelta(milliseconds=1)
-    assert heard[0] == signals[0], "and leaves with the commit"
+    assert signals[0] in heard, "and leaves with the commit"
 
 
 async def test_twin_without_the_announcement_the_request_is_there_before_any_signal(

@@ -25,12 +25,11 @@ from lastcall.db.transaction import Transaction
 from lastcall.errors import Conflict, Invalid, NotAllowed, NotFound
 from lastcall.mail.addresses import valid_address
 from lastcall.people.actor import Actor
+from lastcall.people.data_retention import data_written
 from lastcall.people.scopes import Scope
 from lastcall.people.tokens import new_token, token_hash
 
-INVITE_LIFE = timedelta(
-    days=7
-)  # facts of club operations, 3.3; a replay ends well inside ninety days (ACC-14)
+INVITE_LIFE = timedelta(days=7)  # a replay ends well inside the ninety days (ACC-14)
 INVITE_DIRECTORY = "invite"
 MOST_OPEN_INVITES = 200  # a club; a local limit against floods
 NOTE_LENGTH = 500  # characters
@@ -85,6 +84,7 @@ async def create_invite(
         await _require(tx, actor, club_id, kind)
         await _require_handed_on(tx, actor, club_id, roles)
         await _require_room(tx, club_id)
+        data_written(tx)
         hashed = token_hash(token)
         await tx.execute(insert(Directory).values(kind=INVITE_DIRECTORY, key=hashed.hex(), club_id=club_id))
         await tx.execute(

@@ -17,7 +17,7 @@ from sqlalchemy.exc import IntegrityError
 
 from lastcall.access.listeners import join_request_coming, join_requests_changed
 from lastcall.access.policy import join_request_unknown
-from lastcall.access.tables import Invite, JoinRequest
+from lastcall.access.tables import FORGOTTEN, Invite, JoinRequest
 from lastcall.clubs.activity import System, log
 from lastcall.db.bus import Hint
 from lastcall.db.clock import NOW
@@ -26,6 +26,7 @@ from lastcall.db.ids import new_id
 from lastcall.db.transaction import Transaction
 from lastcall.errors import Conflict, Invalid, NotFound
 from lastcall.people.actor import Actor
+from lastcall.people.tables import Person
 
 TOPIC = "join_requests"  # of the hints for live pages
 INVITE = System("invite")
@@ -131,6 +132,21 @@ async def write_join_request_change(
         await join_requests_changed(tx, club_id, [request_id])
         await log(tx, club_id, actor, action, "join_request", request_id)
         tx.publish(Hint(club_id, TOPIC))
+
+
+async def forget_address(tx: Transaction, person_id: UUID) -> None:
+    """Take a person's address out of all their requests. It is no fact of the candidate rule, so no signal."""
+    await tx.execute(
+        update(JoinRequest)
+        .where(JoinRequest.person_id == person_id, JoinRequest.email.is_not(None))
+        .values(email=None)
+    )
+    theirs = select(func.lower(Person.email)).where(Person.id == person_id).scalar_subquery()
+    await tx.execute(
+        update(JoinRequest)
+        .where(JoinRequest.person_id.is_(None), func.lower(JoinRequest.email) == theirs)
+        .values(email=FORGOTTEN)
+    )
 
 
 def _written(change: Decided | Activity) -> tuple[str, dict[str, Any]]:

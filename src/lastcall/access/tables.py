@@ -18,6 +18,7 @@ DUE_INDEX_WHERE = "status = 'pending_approval' and archive_due_at is not null"
 TOKEN_HASH_BYTES = 32  # SHA-256
 INVITE_END = "least(expires_at, revoked_at, accepted_at)"
 """When an invite is over; ``least`` passes over what is null."""
+FORGOTTEN = "forgotten"  # stands for the address of a request that only an address made
 INVITE_ADDRESS_INDEX = "invites_address_end_idx"
 
 
@@ -38,6 +39,8 @@ class Invite(TenantTable, Base):
         CheckConstraint("accepted_by is null or accepted_at is not null", name="accepted"),
         UniqueConstraint("club_id", "token_hash"),
         Index(None, "club_id", "created_at", "id"),
+        Index(None, "invited_by"),
+        Index("invites_lower_email_idx", text("lower(email)"), postgresql_where=text("email is not null")),
         # The addresses that are to be forgotten, by the time their invites ended.
         Index(INVITE_ADDRESS_INDEX, text(INVITE_END), "id", postgresql_where=text("email is not null")),
     )
@@ -100,6 +103,12 @@ class JoinRequest(TenantTable, Base):
             postgresql_where=text(PENDING_PERSON),
         ),
         Index(None, "person_id", "club_id"),
+        # The addresses that are to be forgotten.
+        Index(
+            "join_requests_address_end_idx",
+            "decided_at",
+            postgresql_where=text(f"email is not null and email <> '{FORGOTTEN}'"),
+        ),
         # Everything that is due and nothing that is not (RET-05, RET-20); its order is the sweep's.
         Index(DUE_INDEX, "archive_due_at", "id", postgresql_where=text(DUE_INDEX_WHERE)),
     )

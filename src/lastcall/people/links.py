@@ -17,6 +17,7 @@ from sqlalchemy import ColumnElement, Row, insert, or_, select, update
 from lastcall.db.clock import NOW
 from lastcall.db.ids import new_id
 from lastcall.db.transaction import Transaction
+from lastcall.people.data_retention import data_written
 from lastcall.people.tables import SignInLink
 from lastcall.people.tokens import browser_hash, code_hash, code_of, new_token, token_hash
 
@@ -46,6 +47,7 @@ async def make_link(
 ) -> str:
     """A fresh link's token, shown or mailed once; ``tokens.code_of`` makes its code. Without ``browser_key``
     it belongs to whoever uses it first and has no code."""
+    data_written(tx)
     token = new_token()
     bound = (
         {}

@@ -14,6 +14,7 @@ from lastcall.db.transaction import Transaction
 PersonListener: TypeAlias = Callable[[Transaction, UUID], Awaitable[None]]
 
 _listeners: list[PersonListener] = []
+_erasing: list[PersonListener] = []
 
 
 def on_person_blocked(listener: PersonListener) -> None:
@@ -29,4 +30,18 @@ async def person_blocked(tx: Transaction, person_id: UUID) -> None:
     order.
     """
     for listener in _listeners:
+        await listener(tx, person_id)
+
+
+def on_person_erasing(listener: PersonListener) -> None:
+    """Call ``listener(tx, person_id)`` first thing in each transaction that erases a person, to take the gates that
+    what follows needs, in order. Registering twice is once.
+    """
+    if listener not in _erasing:
+        _erasing.append(listener)
+
+
+async def person_erasing(tx: Transaction, person_id: UUID) -> None:
+    """Tell every listener, before any row is locked."""
+    for listener in _erasing:
         await listener(tx, person_id)

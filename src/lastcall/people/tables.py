@@ -64,6 +64,7 @@ class SignInLink(Base):
         CheckConstraint("(browser_hash is null) = (code_hash is null)", name="code_has_browser"),
         CheckConstraint("attempts >= 0", name="attempts"),
         Index(None, "person_id"),
+        Index(None, "expires_at"),
         Index(None, "browser_hash", postgresql_where=text("used_at is null")),
     )
 
@@ -95,6 +96,7 @@ class SignInSession(Base):
             name="signed_in_by",
         ),
         Index(None, "person_id"),
+        Index("sessions_end_idx", text("least(expires_at, revoked_at)")),
     )
 
     id: Mapped[UUID] = mapped_column(primary_key=True)
@@ -119,6 +121,7 @@ class ApiToken(Base):
         CheckConstraint("cardinality(scopes) > 0", name="scopes_not_empty"),
         CheckConstraint("expires_at <= created_at + interval '8784 hours'", name="at_most_a_year"),
         Index(None, "person_id"),
+        Index("api_tokens_end_idx", text("least(expires_at, revoked_at)")),
     )
 
     id: Mapped[UUID] = mapped_column(primary_key=True)

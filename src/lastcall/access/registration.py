@@ -1,0 +1,17 @@
+"""What this room hangs on others; ``app.py`` calls it."""
+
+from __future__ import annotations
+
+from lastcall.access.personal import RULES, SOURCES, hold_clubs
+from lastcall.people.data_retention import keep
+from lastcall.people.listeners import on_person_erasing
+from lastcall.people.personal_data import holds
+
+
+def register() -> None:
+    """Say what the door keeps about people, and hold the clubs in which an erased person leaves traces.
+    Registering twice is once.
+    """
+    on_person_erasing(hold_clubs)
+    holds(*SOURCES)
+    keep(*RULES)

@@ -1,0 +1,34 @@
+"""What the API keeps about a person: the keys under which their programs created something, for a day."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from sqlalchemy import text
+
+from lastcall.api.v1.idempotency import KEY_LIFE
+from lastcall.db.database import Database
+from lastcall.db.transaction import Transaction
+from lastcall.people.data_retention import Rule, keep
+from lastcall.people.personal_data import PersonalData, holds
+
+
+async def _keys(_: Database, tx: Transaction, person_id: UUID) -> None:
+    await tx.execute(text("delete from idempotency_keys where person_id = :person"), {"person": person_id})
+
+
+SOURCES = (
+    PersonalData(
+        "call of your programs",
+        ("idempotency_keys.person_id",),
+        "select key as k, key, created_at from idempotency_keys where person_id = :person",
+        _keys,
+    ),
+)
+RULES = (Rule("idempotency keys of the API, after their day", "idempotency_keys", "created_at", KEY_LIFE),)
+
+
+def register() -> None:
+    """Say what this room holds. Registering twice is once."""
+    holds(*SOURCES)
+    keep(*RULES)
