@@ -16,6 +16,7 @@ from lastcall.app import House, create_app
 from lastcall.clubs.queries import roles_of
 from lastcall.db.database import Database
 from lastcall.db.ids import encode_id
+from lastcall.mail.mailer import Mailer
 from lastcall.people.api_tokens import create_token
 from lastcall.people.scopes import Scope
 from lastcall.settings import Settings
@@ -43,18 +44,27 @@ class Api:
     world: World
     app: Litestar
     client: httpx2.AsyncClient
+    unsent: Mailer
 
     @property
     def club(self) -> str:
         return encode_id(self.world.club_id)
 
     async def token(
-        self, name: str, scopes: Collection[Scope] | None = None, life: timedelta = timedelta(days=1)
+        self,
+        name: str,
+        scopes: Collection[Scope] | None = None,
+        *,
+        life: timedelta = timedelta(days=1),
+        everything: bool = False,
     ) -> str:
-        """A token of somebody of the world, with every scope they may have unless ``scopes`` says less."""
+        """A token of somebody of the world, with every scope they may have unless ``scopes`` says less.
+        ``everything``: that of an operator too, whom the caller made one meanwhile.
+        """
         actor = replace(self.world.actors[name], is_recent=True)
+        actor = replace(actor, is_operator=actor.is_operator or everything)
         most = [scope for scope in Scope if scope is not Scope.OPERATOR or actor.is_operator]
-        _, token = await create_token(self.world.db, actor, "test", scopes or most, life)
+        _, token = await create_token(self.world.db, self.unsent, actor, "test", scopes or most, life)
         return token
 
     async def program(self, name: str | None, scopes: Collection[Scope] | None = None) -> Program:
@@ -71,7 +81,7 @@ async def open_api(database: Database) -> AsyncIterator[Api]:
     app = create_app(House(Settings(), database))
     transport = httpx2.ASGITransport(app=app, raise_app_exceptions=True)
     async with httpx2.AsyncClient(transport=transport, base_url=URL, timeout=30) as client:
-        yield Api(await build_world(database), app, client)
+        yield Api(await build_world(database), app, client, Mailer(database, None, URL))
 
 
 def check(answer: httpx2.Response, status: int, code: str) -> dict[str, Any]:

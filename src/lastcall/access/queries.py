@@ -12,13 +12,14 @@ from sqlalchemy import Row, select, text, tuple_
 
 from lastcall.access.acceptance import request_of
 from lastcall.access.invites import InviteKind
-from lastcall.access.policy import invite_unknown
+from lastcall.access.policy import invite_unknown, require_readable
 from lastcall.access.requests import RequestStatus
 from lastcall.access.tables import Invite
 from lastcall.clubs.permissions import Permission
 from lastcall.clubs.policy import require
 from lastcall.clubs.tables import StaffRole
 from lastcall.db.clock import NOW
+from lastcall.db.cursor import Cursor
 from lastcall.db.database import Database
 from lastcall.db.transaction import Reader
 from lastcall.people.actor import Actor
@@ -211,3 +212,96 @@ async def _role_names(tx: Reader, club_id: UUID, role_ids: set[UUID]) -> dict[UU
         )
     )
     return {row.id: row.name for row in rows.all()}
+
+
+@dataclass(frozen=True)
+class JoinRequestView:
+    """A join request as those see it who may decide it. ``name`` is the person's, where one stands behind it;
+    ``roles`` are the names of what the invite gives."""
+
+    id: UUID
+    invite_id: UUID
+    subject_kind: str
+    person_id: UUID | None
+    name: str | None
+    email: str | None
+    agent_name: str | None
+    roles: tuple[str, ...]
+    status: RequestStatus
+    activity_at: datetime
+    decided_at: datetime | None
+    decision_note: str | None
+    created_at: datetime
+
+
+@dataclass(frozen=True)
+class JoinRequestPage:
+    """Requests, and where the next page begins: behind the last row that was looked at."""
+
+    requests: tuple[JoinRequestView, ...]
+    next: Cursor | None
+
+
+# Ids are in the order of their making, so the primary key gives the pages; a filter looks at a bounded part of it.
+_REQUESTS = text("""
+    with examined as materialized (
+        select * from join_requests j
+         where j.club_id = :club_id and (cast(:after as uuid) is null or j.id < :after)
+         order by j.id desc
+         limit :examined
+    )
+    select e.id, e.invite_id, e.subject_kind, e.person_id, e.email, e.agent_name, e.status, e.activity_at,
+           e.decided_at, e.decision_note, e.created_at, i.role_ids, p.display_name as name,
+           cast(:status as text) is null or e.status = :status as does_fit
+      from examined e
+      join invites i on i.club_id = e.club_id and i.id = e.invite_id
+      left join people p on p.id = e.person_id
+     order by e.id desc
+""")
+REQUESTS_EXAMINED = 500
+"""Requests that one page of a filtered list looks at."""
+
+
+async def join_requests_page(
+    tx: Reader,
+    actor: Actor,
+    club_id: UUID,
+    *,
+    status: RequestStatus | None = None,
+    after: Cursor | None = None,
+    limit: int = 50,
+) -> JoinRequestPage:
+    """The join requests of a club, the newest first; needs ``decide_access``, without which there are none to
+    see (``NotFound``, RET-19). A page of a filtered list may be short, even empty, and yet have a next one.
+    """
+    await require_readable(tx, actor, club_id, scope=Scope.READ)
+    examined = limit + 1 if status is None else REQUESTS_EXAMINED
+    values = {"club_id": club_id, "after": after and after.id, "status": status, "examined": examined}
+    rows = (await tx.execute(_REQUESTS, values)).all()
+    fitting = [row for row in rows if row.does_fit]
+    shown = fitting[:limit]
+    is_cut = len(rows) == REQUESTS_EXAMINED
+    last = shown[-1] if len(fitting) > limit else rows[-1] if is_cut else None
+    names = await _role_names(tx, club_id, {role for row in shown for role in row.role_ids})
+    return JoinRequestPage(
+        tuple(_join_request(row, names) for row in shown),
+        None if last is None else Cursor(last.created_at, last.id),
+    )
+
+
+def _join_request(row: Row[Any], names: dict[UUID, str]) -> JoinRequestView:
+    return JoinRequestView(
+        id=row.id,
+        invite_id=row.invite_id,
+        subject_kind=row.subject_kind,
+        person_id=row.person_id,
+        name=row.name,
+        email=row.email,
+        agent_name=row.agent_name,
+        roles=tuple(names[role] for role in row.role_ids if role in names),
+        status=RequestStatus(row.status),
+        activity_at=row.activity_at,
+        decided_at=row.decided_at,
+        decision_note=row.decision_note,
+        created_at=row.created_at,
+    )

@@ -12,6 +12,7 @@ _MEANINGS = {
     403: "The token's scopes or the person's permissions do not allow it, or it needs a person at a browser.",
     404: "Unknown, or not visible to whoever asks: both look the same.",
     406: "The Accept header rules out every form this could be answered in.",
+    408: "The body did not come within 30 seconds.",
     409: "The thing moved on or is taken; `fresh` is how it stands now, where the reader may see it.",
     413: "The body is too large.",
     415: "The body is no JSON by its Content-Type.",
@@ -20,7 +21,7 @@ _MEANINGS = {
     503: "The server cannot answer right now; the same request may be sent again.",
 }
 _ALWAYS = (401, 403, 406, 422, 429, 503)
-_WITH_BODY = (413, 415)
+_WITH_BODY = (408, 413, 415)
 
 
 def answers(*more: int, body: bool = False) -> dict[int, ResponseSpec]:

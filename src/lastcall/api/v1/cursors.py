@@ -15,6 +15,9 @@ from litestar.params import QueryParameter
 from lastcall.db.cursor import Cursor
 from lastcall.errors import Invalid
 
+Search = Annotated[
+    str, QueryParameter(max_length=100, description="Found anywhere in the name, in any case.")
+]
 Row = TypeVar("Row")
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -5,13 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from lastcall.api.v1.routes.clubs import settings_shape
 from lastcall.api.v1.routes.operations import operation_shape
+from lastcall.api.v1.routes.staff import role_shape
+from lastcall.api.v1.routes.visibility import visibility_shape
+from lastcall.clubs.queries import ClubSettings, RoleView
+from lastcall.clubs.visibility import VisibilityView
 from lastcall.operations.queries import OperationView
 
-_SHAPES: dict[type, Callable[[Any], Any]] = {OperationView: operation_shape}
+_SHAPES: dict[type, Callable[[Any], Any]] = {
+    ClubSettings: settings_shape,
+    OperationView: operation_shape,
+    RoleView: role_shape,
+    VisibilityView: visibility_shape,
+}
 
 
 def rendered(fresh: Any) -> Any:
-    """The row in the shape of the API; a row of a kind that the API does not show is left out."""
+    """The row in the shape of the API; null for one of a kind that the API does not show."""
     shape = _SHAPES.get(type(fresh))
     return shape(fresh) if shape else None

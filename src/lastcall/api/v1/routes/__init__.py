@@ -2,11 +2,28 @@
 
 from __future__ import annotations
 
-from lastcall.api.v1.routes import clubs, fleet, me, operations
+from lastcall.api.v1.routes import (
+    activity,
+    clubs,
+    fleet,
+    invites,
+    join_requests,
+    me,
+    operations,
+    people,
+    staff,
+    visibility,
+)
 
 HANDLERS = (
     *me.HANDLERS,
     *clubs.HANDLERS,
+    *staff.HANDLERS,
+    *invites.HANDLERS,
+    *join_requests.HANDLERS,
+    *visibility.HANDLERS,
+    *activity.HANDLERS,
     *operations.HANDLERS,
+    *people.HANDLERS,
     *fleet.HANDLERS,
 )

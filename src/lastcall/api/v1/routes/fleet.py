@@ -83,14 +83,14 @@ class RateLimit(Input, frozen=True):
     requests_per_minute: Annotated[int, Meta(ge=1, le=ALLOWANCE_MOST)]
 
 
-@get("/fleet", tags=TAGS, responses=answers())
+@get("/operator/fleet", tags=TAGS, responses=answers())
 async def show_fleet(db: NamedDependency[Database], actor: NamedDependency[Actor]) -> Fleet:
     """The fleet with every account and connection. Operators only, as everything here."""
     async with db.read() as tx:
         return _fleet(await overview(tx, actor))
 
 
-@put("/fleet/stop", status_code=204, tags=TAGS, responses=answers(body=True))
+@put("/operator/fleet/stop", status_code=204, tags=TAGS, responses=answers(body=True))
 async def stop_fleet(
     db: NamedDependency[Database], actor: NamedDependency[Actor], data: JSONBody[Stop]
 ) -> None:
@@ -98,7 +98,7 @@ async def stop_fleet(
     await set_fleet_switch(db, actor, is_on=data.is_stopped)
 
 
-@put("/fleet/limit", status_code=204, tags=TAGS, responses=answers(body=True))
+@put("/operator/fleet/limit", status_code=204, tags=TAGS, responses=answers(body=True))
 async def limit_fleet(
     db: NamedDependency[Database], actor: NamedDependency[Actor], data: JSONBody[RateLimit]
 ) -> None:
@@ -106,7 +106,9 @@ async def limit_fleet(
     await set_fleet_limit(db, actor, data.requests_per_minute)
 
 
-@put("/fleet/accounts/{account_id:str}/stop", status_code=204, tags=TAGS, responses=answers(404, body=True))
+@put(
+    "/operator/accounts/{account_id:str}/stop", status_code=204, tags=TAGS, responses=answers(404, body=True)
+)
 async def stop_account(
     db: NamedDependency[Database], actor: NamedDependency[Actor], account_id: PathId, data: JSONBody[Stop]
 ) -> None:
@@ -114,7 +116,9 @@ async def stop_account(
     await set_account_switch(db, actor, known(account_id), is_on=data.is_stopped)
 
 
-@put("/fleet/accounts/{account_id:str}/limit", status_code=204, tags=TAGS, responses=answers(404, body=True))
+@put(
+    "/operator/accounts/{account_id:str}/limit", status_code=204, tags=TAGS, responses=answers(404, body=True)
+)
 async def limit_account(
     db: NamedDependency[Database],
     actor: NamedDependency[Actor],

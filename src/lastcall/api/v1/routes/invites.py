@@ -1,0 +1,139 @@
+"""Invites of a club: who was asked in, with which roles."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated
+
+from litestar import delete, get, post
+from litestar.di import NamedDependency
+from litestar.params import JSONBody
+from msgspec import Meta
+from msgspec.structs import replace
+
+from lastcall.access.invites import InviteKind, create_invite, revoke_invite
+from lastcall.access.queries import INVITES_PAGE, InviteState, InviteView, invites_page
+from lastcall.api.v1.answers import answers
+from lastcall.api.v1.cursors import After, decode_cursor, encode_cursor
+from lastcall.api.v1.idempotency import Key, once
+from lastcall.api.v1.requests import ApiRequest
+from lastcall.api.v1.shapes import Id, Input, PathId, Shape, known, known_in
+from lastcall.clubs.roles import ROLES_MOST
+from lastcall.db.cursor import Cursor
+from lastcall.db.database import Database
+from lastcall.db.ids import encode_id
+from lastcall.people.actor import Actor
+
+TAGS = ["Invites"]
+_LISTING = "invites"
+
+
+class Invite(Shape, frozen=True):
+    """An invite as those see it who manage staff. `acceptedBy` is a name."""
+
+    id: Id
+    kind: InviteKind
+    state: InviteState
+    role_ids: list[Id]
+    roles: list[str]
+    email: str | None
+    approves: bool
+    note: str | None
+    invited_by: str
+    accepted_by: str | None
+    created_at: datetime
+    expires_at: datetime
+
+
+class InvitePage(Shape, frozen=True):
+    """`next` is the cursor of the next page; null at the end."""
+
+    items: list[Invite]
+    next: str | None
+
+
+class NewInvite(Input, frozen=True):
+    """An invite into roles that you may hand on. With `email` only a person with that address can accept it.
+    `approves`: whoever accepts is let in by your authority as it is then; otherwise somebody decides.
+    """
+
+    role_ids: Annotated[list[Id], Meta(max_length=ROLES_MOST)]
+    email: str | None = None
+    approves: bool = True
+    note: str | None = None
+
+
+class InviteMade(Shape, frozen=True):
+    """The invite's token is shown this once and stored nowhere; it is null when the call is sent again. Whoever is
+    invited opens `/invites/` with the token behind it.
+    """
+
+    id: Id
+    token: str | None
+
+
+@get("/clubs/{club:str}/invites", tags=TAGS, responses=answers(404))
+async def list_invites(
+    db: NamedDependency[Database], actor: NamedDependency[Actor], club: PathId, cursor: After = None
+) -> InvitePage:
+    """The invites of a club, the newest first; needs `manage_staff`."""
+    after = decode_cursor(_LISTING, cursor)
+    async with db.read() as tx:
+        found = await invites_page(tx, actor, known(club), (after.time, after.id) if after else None)
+    last = found[-1] if len(found) == INVITES_PAGE else None
+    return InvitePage(
+        items=[_invite(view) for view in found],
+        next=None if last is None else encode_cursor(_LISTING, Cursor(last.created_at, last.id)),
+    )
+
+
+@post("/clubs/{club:str}/invites", tags=TAGS, responses=answers(404, 409, body=True))
+async def create_one_invite(
+    request: ApiRequest,
+    db: NamedDependency[Database],
+    actor: NamedDependency[Actor],
+    club: PathId,
+    data: JSONBody[NewInvite],
+    key: Key = None,
+) -> InviteMade:
+    """Make an invite that lives for seven days and can be used once."""
+    club_id = known(club)
+    role_ids = [known_in(each, "role_ids") for each in data.role_ids]
+
+    async def make() -> InviteMade:
+        made = await create_invite(
+            db, actor, club_id, role_ids, email=data.email, approves=data.approves, note=data.note
+        )
+        return InviteMade(id=encode_id(made.id), token=made.token)
+
+    return await once(
+        db, actor, request, key, data, make, InviteMade, stored=lambda made: replace(made, token=None)
+    )
+
+
+@delete("/clubs/{club:str}/invites/{invite_id:str}", tags=TAGS, responses=answers(404, 409))
+async def end_invite(
+    db: NamedDependency[Database], actor: NamedDependency[Actor], club: PathId, invite_id: PathId
+) -> None:
+    """Take an open invite back. One that was taken back already is nothing to do."""
+    await revoke_invite(db, actor, known(club), known(invite_id))
+
+
+def _invite(view: InviteView) -> Invite:
+    return Invite(
+        id=encode_id(view.id),
+        kind=view.kind,
+        state=view.state,
+        role_ids=[encode_id(each) for each in view.role_ids],
+        roles=list(view.roles),
+        email=view.email,
+        approves=view.approves,
+        note=view.note,
+        invited_by=view.invited_by,
+        accepted_by=view.accepted_by,
+        created_at=view.created_at,
+        expires_at=view.expires_at,
+    )
+
+
+HANDLERS = (list_invites, create_one_invite, end_invite)

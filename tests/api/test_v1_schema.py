@@ -1,0 +1,132 @@
+"""Every call as the API's own description allows it, and as it does not: no failure of the server, and no answer
+that the description does not know.
+
+The calls go over real HTTP to the whole application in this process. Ids in addresses are real ones half of the
+time, so that calls reach the services; who calls may do everything.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Coroutine, Iterator
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import pytest
+import requests
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, settings
+from schemathesis import GenerationMode
+from schemathesis.checks import not_a_server_error
+from schemathesis.core.failures import FailureGroup
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+from tests.api.v1_kit import Api, open_api
+from tests.api.v1_things import things
+
+from lastcall.api.v1.api import api_routes
+from lastcall.api.v1.description import description
+from lastcall.cli.server import bind, running_server
+from lastcall.db.database import Database
+from lastcall.settings import Settings
+from lastcall.testing.database import TestServer
+
+EXAMPLES = 4
+"""Calls of each kind and mode: enough to meet every branch of reading a call, few enough for every run."""
+CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
+Result = TypeVar("Result")
+
+
+@dataclass
+class Running:
+    """The application on a loop of its own thread, so that a plain function can call it."""
+
+    url: str
+    token: str
+    ids: dict[str, str]
+    loop: asyncio.AbstractEventLoop
+
+    def run(self, work: Coroutine[Any, Any, Result]) -> Result:
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result(60)
+
+
+@pytest.fixture(scope="module")
+def running(postgres_servers: Any) -> Iterator[Running]:
+    server: TestServer = postgres_servers(None)
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+    stack = AsyncExitStack()
+
+    async def start() -> Running:
+        database = await Database.open(await server.create("test_schemathesis"))
+        stack.push_async_callback(server.drop, "test_schemathesis")
+        stack.push_async_callback(database.close)
+        api: Api = await stack.enter_async_context(open_api(database))
+        taken = bind("127.0.0.1", 0)
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}"
+        await stack.enter_async_context(running_server(Settings(public_url=url), database, taken=taken))
+        await database.pool.execute("update people set is_operator = true where email = 'owner@example.org'")
+        token = await api.token("owner", everything=True)
+        return Running(url, token, await things(api), loop)
+
+    try:
+        yield asyncio.run_coroutine_threadsafe(start(), loop).result(60)
+    finally:
+        asyncio.run_coroutine_threadsafe(stack.aclose(), loop).result(60)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
+
+
+SCHEMA = schemathesis.openapi.from_dict(description(api_routes()))
+OPERATIONS = {f"{one.ok().method.upper()} {one.ok().path}": one.ok() for one in SCHEMA.get_all_operations()}
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_every_call_is_answered_as_described_whatever_is_sent(running: Running, name: str) -> None:
+    operation = OPERATIONS[name]
+    real = {part: running.ids[part] for part in running.ids if f"{{{part}}}" in operation.path}
+    ways = [
+        operation.as_strategy(GenerationMode.POSITIVE, path_parameters=real),
+        operation.as_strategy(GenerationMode.NEGATIVE, path_parameters=real),
+        operation.as_strategy(GenerationMode.NEGATIVE),
+    ]
+    with requests.Session() as session:
+        session.trust_env = False
+
+        for way in ways if real else ways[1:]:
+
+            @settings(
+                max_examples=EXAMPLES,
+                deadline=None,
+                database=None,
+                derandomize=True,
+                phases=[Phase.generate],
+                suppress_health_check=list(HealthCheck),
+            )
+            @given(case=way)
+            def call(case: schemathesis.Case) -> None:
+                headers = {"Authorization": f"Bearer {running.token}"}
+                answer = case.call(base_url=running.url, session=session, headers=headers)
+                case.validate_response(answer, checks=CHECKS)
+
+            call()
+
+
+def test_an_answer_that_the_description_does_not_know_is_found(running: Running) -> None:
+    made = json.loads(json.dumps(description(api_routes())))
+    answers = made["paths"]["/api/v1/clubs/{club}/operations/{operation_id}"]["get"]["responses"]
+    del answers["404"]
+    silent = schemathesis.openapi.from_dict(made)["/api/v1/clubs/{club}/operations/{operation_id}"]["GET"]
+    case = silent.Case(path_parameters={"club": "0" * 26, "operation_id": "0" * 26})
+    answer = case.call(base_url=running.url, headers={"Authorization": f"Bearer {running.token}"})
+    assert answer.status_code == 404
+    with pytest.raises(FailureGroup):
+        case.validate_response(answer, checks=CHECKS)

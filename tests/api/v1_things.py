@@ -1,0 +1,42 @@
+"""Real things of the world, by the names that the API's addresses have for their ids."""
+
+from __future__ import annotations
+
+from tests.api.v1_kit import Api
+
+from lastcall.access.acceptance import accept_invite
+from lastcall.access.invites import create_invite
+from lastcall.db.ids import decode_id, encode_id
+from lastcall.people.service import add_person
+from lastcall.people.sign_in import make_sign_in_link, redeem_sign_in_link
+
+
+async def things(api: Api) -> dict[str, str]:
+    """One of each, with a guest who asks to be let in."""
+    world, owner = api.world, api.world.actors["owner"]
+    queued = await world.queue("invite_member", [1, 2])
+    role_id = await api.role()
+    await api.token("owner")
+    token_id = await world.db.pool.fetchval("select id from api_tokens order by id desc limit 1")
+    await add_person(world.db, "guest@example.org", "Guest")
+    link = await make_sign_in_link(world.db, "guest@example.org")
+    _, world.actors["guest"] = await redeem_sign_in_link(world.db, link)
+    asked = await create_invite(world.db, owner, world.club_id, [decode_id(role_id)], approves=False)
+    made = await accept_invite(world.db, world.actors["guest"], asked.token)
+    invite = await create_invite(world.db, owner, world.club_id, [decode_id(role_id)])
+    session_id = owner.session_id
+    assert session_id is not None
+    return {
+        "club": api.club,
+        "person_id": encode_id(world.actors["staff"].person_id),
+        "role_id": role_id,
+        "invite_id": encode_id(invite.id),
+        "join_request_id": encode_id(made.request_id),
+        "category": "group_size",
+        "operation_id": encode_id(queued.operation_ids[0]),
+        "request_id": encode_id(queued.request_id),
+        "account_id": encode_id(world.key.account_id),
+        "connection_id": encode_id(world.connection_id),
+        "session_id": encode_id(session_id),
+        "token_id": encode_id(token_id),
+    }
