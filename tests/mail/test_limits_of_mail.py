@@ -108,3 +108,15 @@ async def test_who_is_over_the_limit_cannot_use_up_what_an_address_has_left(
     ask(mailer, SAM.upper(), "192.0.2.2")
     await mailer.start()
     await sink.mail_to(SAM.upper())
+
+
+async def test_strangers_cannot_keep_a_code_from_somebody_who_is_signed_in(
+    mailer: Mailer, sink: MailSink
+) -> None:
+    for number in range(20):
+        ask(mailer, SAM, place(number))
+    await mailer.stop()
+    assert len(sink.to(SAM)) == limits.PER_ADDRESS.count
+    await mailer.post(None, a_mail(kind="step_up", source="192.0.2.77"))
+    await mailer.start()
+    await sink.mail_to(SAM, number=limits.PER_ADDRESS.count + 1)

@@ -12,7 +12,8 @@ HOUR = timedelta(hours=1)
 PER_SOURCE = Limit("mail_source", 20, HOUR)
 """From one address on the network, or one /64 of IPv6: an office or a venue behind one address still works."""
 PER_ADDRESS = Limit("mail_address", 5, HOUR)
-"""To one mailbox: enough for a person who asks again, too little to flood somebody."""
+"""Of one kind to one mailbox: enough for a person who asks again, too little to flood somebody. Each kind counts
+alone, so that strangers who ask for sign-in mails cannot keep a code from somebody who is signed in."""
 WHOLE_SERVER = Limit("mail_server", 600, HOUR)
 """Of all together: what a mail provider takes from a small sender without calling it spam."""
 
@@ -24,14 +25,14 @@ could take an account over without its owner being told."""
 _ALL = "all"
 
 
-async def admit_asker(db: Database, address: str, source: str | None) -> None:
-    """Take one mail to ``address`` asked for by ``source``. Raises ``TooFast``.
+async def admit_asker(db: Database, address: str, source: str | None, kind: str) -> None:
+    """Take one mail of this kind to ``address``, asked for by ``source``. Raises ``TooFast``.
 
     The source first, so that one who is over the limit cannot use up what an address has left.
     """
     if source is not None:
         await take(db, PER_SOURCE, source_of(source))
-    await take(db, PER_ADDRESS, address.lower())
+    await take(db, PER_ADDRESS, f"{kind} {address.lower()}")
 
 
 async def admit_notice(db: Database, address: str) -> None:

@@ -39,6 +39,9 @@ WAITING = 1000
 DRAIN = timedelta(seconds=5)
 """How long a stop waits for what is under way."""
 
+PREPARED = "prepared"
+"""What the limit of an address counts everything as that ``prepare`` sends: its kind is not known before."""
+
 Make = Callable[[], Awaitable[Mail | None]]
 log = structlog.get_logger()
 
@@ -169,7 +172,7 @@ class Mailer:
 
     async def _prepared(self, item: _Prepared) -> None:
         try:
-            await admit_asker(self._db, item.to, item.source)
+            await admit_asker(self._db, item.to, item.source, PREPARED)
             mail = await item.make()
             if mail is None:
                 return
@@ -185,7 +188,7 @@ class Mailer:
             if mail.is_security:
                 await admit_notice(self._db, mail.to)
             else:
-                await admit_asker(self._db, mail.to, mail.source)
+                await admit_asker(self._db, mail.to, mail.source, mail.kind)
             await admit_to_server(self._db, is_security=mail.is_security)
         except TooFast:
             log.info("mail_over_limit", kind=mail.kind)
