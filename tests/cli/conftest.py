@@ -1,4 +1,5 @@
-"""The real command in a process of its own, with nothing of this shell's settings in it."""
+"""The real command in a process of its own, with nothing of this shell's settings in it; and the nouns in this
+one."""
 
 from __future__ import annotations
 
@@ -10,8 +11,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner, Result
+
+from lastcall.cli import cli
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"
+Say = Callable[..., Result]
 Start = Callable[..., "subprocess.Popen[str]"]
 
 
@@ -54,5 +59,18 @@ def command(start: Start) -> Callable[..., subprocess.CompletedProcess[str]]:
         process = start(*arguments, **environment)
         out, err = process.communicate(timeout=60)
         return subprocess.CompletedProcess(arguments, process.returncode, out, err)
+
+    return run
+
+
+@pytest.fixture
+def say(database_url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Say:
+    """``say("club", "add", …)``. Logs are set up by a process once, and this process is the tests'."""
+    monkeypatch.setattr("lastcall.cli.running.set_up_logs", lambda: None)
+    monkeypatch.chdir(tmp_path)
+    environment = {"DATABASE_URL": database_url, "LASTCALL_HOME": str(tmp_path)}
+
+    def run(*arguments: str, typed: str | None = None) -> Result:
+        return CliRunner().invoke(cli, arguments, input=typed, env=environment, catch_exceptions=False)
 
     return run

@@ -2,32 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
+from tests.cli.conftest import Say
 
 from lastcall.cli import cli
 from lastcall.cli.collector import ask
 from lastcall.errors import Invalid
 
-Say = Callable[..., Result]
 GROUP = "grp_00000000-0000-4000-8000-000000000001"
 USER = "usr_00000000-0000-4000-8000-000000000001"
-
-
-@pytest.fixture
-def say(database_url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Say:
-    """``say("club", "add", …)``. Logs are set up by a process once, and this process is the tests'."""
-    monkeypatch.setattr("lastcall.cli.running.set_up_logs", lambda: None)
-    monkeypatch.chdir(tmp_path)
-    environment = {"DATABASE_URL": database_url, "LASTCALL_HOME": str(tmp_path)}
-
-    def run(*arguments: str) -> Result:
-        return CliRunner().invoke(cli, arguments, env=environment, catch_exceptions=False)
-
-    return run
 
 
 @pytest.fixture

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sqlalchemy import delete
+from sqlalchemy import delete, update
+from sqlalchemy.exc import IntegrityError
 
 from lastcall.db.database import Database
+from lastcall.mail.addresses import valid_address
 from lastcall.mail.mailer import Mailer
 from lastcall.people.api_tokens import revoke_all_tokens
 from lastcall.people.audit import audit
 from lastcall.people.links import Purpose, end_links, make_link
-from lastcall.people.mails import RECOVERED, notify
+from lastcall.people.mails import EMAIL_CHANGED, RECOVERED, notify
 from lastcall.people.queries import person_by_email
+from lastcall.people.service import email_taken
 from lastcall.people.sessions import end_all_sessions
 from lastcall.people.sign_in_tables import Identity, Passkey, SignInFlow
+from lastcall.people.tables import Person
 
 
 @dataclass(frozen=True)
@@ -57,3 +61,24 @@ async def recover_person(db: Database, mailer: Mailer, email: str) -> Recovered:
         )
         await notify(tx, mailer, person_id, RECOVERED)
     return recovered
+
+
+async def move_person(db: Database, mailer: Mailer, old: str, new: str) -> None:
+    """Give the person with the address ``old`` another one, as yet unconfirmed. For the host's command line, where
+    no mail can be sent or the old mailbox is lost.
+
+    Open links end, and the old address is told. Raises ``NotFound``, ``Invalid`` and ``Conflict``.
+    """
+    new = valid_address(new)
+    async with db.transaction() as tx:
+        person_id = await person_by_email(tx, old)
+        try:
+            async with db.transaction() as inner:
+                await inner.execute(
+                    update(Person).where(Person.id == person_id).values(email=new, email_verified_at=None)
+                )
+        except IntegrityError as error:
+            raise email_taken(new) from error
+        await end_links(tx, person_id)
+        await audit(tx, None, "person.email_changed", str(person_id))
+        await notify(tx, mailer, person_id, EMAIL_CHANGED, to=old.strip(), email=new)

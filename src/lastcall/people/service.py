@@ -44,13 +44,18 @@ async def add_person(
                     )
                 )
         except IntegrityError as error:
-            raise Conflict(
-                "email_taken",
-                f"A person with the address {email} exists already.",
-                advice="Make a sign-in link for them instead.",
-            ) from error
+            raise email_taken(email) from error
         await audit(tx, actor.person_id if actor else None, "person.added", str(person_id), operator=operator)
     return person_id
+
+
+def email_taken(email: str) -> Conflict:
+    """For operators and the command line only: nobody else is told who has an account."""
+    return Conflict(
+        "email_taken",
+        f"A person with the address {email} exists already.",
+        advice="Make a sign-in link for them instead.",
+    )
 
 
 async def block_person(db: Database, actor: Actor | None, person_id: UUID) -> None:
