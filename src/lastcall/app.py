@@ -42,6 +42,9 @@ from lastcall.operations.owners import operation_owners
 from lastcall.operations.services.worker import WorkerSteps
 from lastcall.operations.work import OperationWork
 from lastcall.people.data_retention import data_retention
+from lastcall.people.offer import Offer
+from lastcall.people.passkey_answers import relying_party
+from lastcall.people.providers.providers import providers_from
 from lastcall.settings import Settings
 from lastcall.web.access import Cookies
 from lastcall.web.assets import Assets
@@ -97,6 +100,13 @@ def mailer(settings: Settings, database: Database) -> Mailer:
     return Mailer(database, mail_server(settings.mail_url, settings.mail_from), settings.public_url)
 
 
+def offer(settings: Settings, clock: Clock) -> Offer:
+    """What people may sign in with here beside links."""
+    return Offer(
+        relying_party(settings.public_url), providers_from(settings.providers, settings.public_url, clock)
+    )
+
+
 class House:
     """One server process: its database and everything in it that lives as long as the process does."""
 
@@ -113,7 +123,8 @@ class House:
         )
         self.mailer = mailer(settings, database)
         self.cookies = Cookies(is_secure=settings.is_https)
-        self.pages = Pages(Assets(), self.cookies)
+        self.offer = offer(settings, clock)
+        self.pages = Pages(Assets(), self.cookies, self.offer)
 
     def begin_stop(self) -> None:
         """The first step of a stop: live streams and long polls end, and the scheduler takes no further
@@ -149,6 +160,7 @@ def create_app(house: House, *, logs_requests: bool = False) -> Litestar:
         deadlines=house.scheduler.status,
         presence=house.board.presence,
         mailer=house.mailer,
+        offer=house.offer,
     )
     headers = _Headers(is_https=house.settings.is_https)
     app = Litestar(

@@ -16,6 +16,8 @@ from tests.people.openid_provider import OpenIdProvider, openid_provider
 from lastcall.clock import SYSTEM_CLOCK
 from lastcall.db.database import Database
 from lastcall.errors import Conflict, Invalid, LastcallError, NotAllowed, NotFound, NotSignedIn, Unavailable
+from lastcall.mail.mailer import Mailer
+from lastcall.mail.server import mail_server
 from lastcall.people import flows, identities
 from lastcall.people.actor import Actor
 from lastcall.people.flows import FLOW_LIFE, Purpose
@@ -55,6 +57,16 @@ def providers(provider: OpenIdProvider) -> Providers:
     return providers_from([provider.settings()], PUBLIC, SYSTEM_CLOCK)
 
 
+def mailer(database: Database) -> Mailer:
+    """One that writes its rows and sends nothing."""
+    return Mailer(database, mail_server("smtp://localhost:9", "Lastcall <lastcall@example.org>"), PUBLIC)
+
+
+@pytest.fixture(autouse=True)
+async def _fresh_limits(database: Database) -> None:
+    await database.pool.execute("delete from rate_limits")
+
+
 async def person(database: Database, name: str = "sam") -> tuple[Actor, Browser]:
     email = f"{name}-{uuid4().hex[:8]}@example.org"
     await add_person(database, email, name.capitalize())
@@ -79,7 +91,7 @@ async def go(
     """The whole way there and back, in one browser."""
     address = await begin_at_provider(database, providers, "local", purpose, browser, actor)
     back = callback(provider.approve(address), **other)
-    return await finish_at_provider(database, providers, "local", browser, actor, back)
+    return await finish_at_provider(database, mailer(database), providers, "local", browser, actor, back)
 
 
 async def linked(
@@ -105,6 +117,15 @@ async def test_a_linked_account_signs_its_person_in(
         (mine,) = await identities_of(tx, actor)
     assert (mine.provider, mine.label) == ("local", "robin")
     assert mine.last_used_at is not None
+
+
+async def test_a_new_way_to_sign_in_is_told_to_its_person_by_mail(
+    database: Database, providers: Providers, provider: OpenIdProvider
+) -> None:
+    actor, browser = await linked(database, providers, provider)
+    await go(database, providers, provider, Purpose.ADD, browser, actor)
+    mails = "select o.kind from outgoing_mail o join people p on p.email = o.address where p.id = $1"
+    assert [row["kind"] for row in await database.pool.fetch(mails, actor.person_id)] == ["identity_linked"]
 
 
 async def test_what_is_sent_names_us_and_nothing_that_could_be_replayed(
@@ -225,9 +246,9 @@ async def test_a_state_counts_once(
     await linked(database, providers, provider)
     address = await begin_at_provider(database, providers, "local", Purpose.SIGN_IN, HERE, None)
     first, again = provider.approve(address), provider.approve(address)
-    await finish_at_provider(database, providers, "local", HERE, None, callback(first))
+    await finish_at_provider(database, mailer(database), providers, "local", HERE, None, callback(first))
     with pytest.raises(NotSignedIn) as refused:
-        await finish_at_provider(database, providers, "local", HERE, None, callback(again))
+        await finish_at_provider(database, mailer(database), providers, "local", HERE, None, callback(again))
     assert refused.value.code == "flow_over"
 
 
@@ -242,7 +263,9 @@ async def test_the_nonce_of_one_sign_in_is_no_answer_to_another(
     # PKCE stops it at the provider; where the provider checks nothing, the nonce does.
     provider.token = lambda form, _: {"id_token": provider.id_token(provider.codes[form["code"]])}  # type: ignore[method-assign, misc]
     with pytest.raises(Unavailable):
-        await finish_at_provider(database, providers, "local", HERE, None, callback(stolen, state=state))
+        await finish_at_provider(
+            database, mailer(database), providers, "local", HERE, None, callback(stolen, state=state)
+        )
 
 
 async def test_an_answer_counts_in_the_browser_that_began_and_for_ten_minutes(
@@ -254,14 +277,20 @@ async def test_an_answer_counts_in_the_browser_that_began_and_for_ten_minutes(
         address = await begin_at_provider(database, providers, "local", Purpose.SIGN_IN, HERE, None)
         with pytest.raises(NotSignedIn):
             await finish_at_provider(
-                database, providers, "local", browser, None, callback(provider.approve(address))
+                database,
+                mailer(database),
+                providers,
+                "local",
+                browser,
+                None,
+                callback(provider.approve(address)),
             )
     address = await begin_at_provider(database, providers, "local", Purpose.SIGN_IN, HERE, None)
     await test_clock.advance(FLOW_LIFE)
     provider.ahead = FLOW_LIFE.total_seconds()
     with pytest.raises(NotSignedIn):
         await finish_at_provider(
-            database, providers, "local", HERE, None, callback(provider.approve(address))
+            database, mailer(database), providers, "local", HERE, None, callback(provider.approve(address))
         )
     await test_clock.advance(-FLOW_LIFE)
 
@@ -274,7 +303,9 @@ async def test_twin_without_the_browser_an_answer_counts_for_whoever_opens_it(
     monkeypatch.setattr(identities, "derived", lambda _browser, use, state: f"{use.decode()}{state}")
     address = await begin_at_provider(database, providers, "local", Purpose.SIGN_IN, HERE, None)
     back = callback(provider.approve(address))
-    assert (await finish_at_provider(database, providers, "local", ELSEWHERE, None, back)).session
+    assert (
+        await finish_at_provider(database, mailer(database), providers, "local", ELSEWHERE, None, back)
+    ).session
 
 
 async def two(provider: OpenIdProvider, other: OpenIdProvider) -> Providers:
@@ -288,22 +319,39 @@ async def test_an_answer_of_one_provider_is_none_of_another(
         providers = await two(provider, other)
         await linked(database, providers, provider)
         address = await begin_at_provider(database, providers, "other", Purpose.SIGN_IN, HERE, None)
+        asked = len(provider.asked)
         with pytest.raises(NotSignedIn):
             await finish_at_provider(
                 database,
+                mailer(database),
                 providers,
                 "local",
                 HERE,
                 None,
                 callback(other.approve(address), issuer=provider.issuer),
             )
+        assert provider.asked[asked:] == [], "a code of one is not carried to the other"
         # The same subject at another issuer is another account.
         address = await begin_at_provider(database, providers, "other", Purpose.SIGN_IN, HERE, None)
         with pytest.raises(NotSignedIn) as refused:
             await finish_at_provider(
-                database, providers, "other", HERE, None, callback(other.approve(address))
+                database, mailer(database), providers, "other", HERE, None, callback(other.approve(address))
             )
         assert refused.value.code == "identity_not_linked"
+
+
+async def test_twin_without_its_provider_a_code_is_carried_to_another(
+    database: Database, provider: OpenIdProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(flows, "begun_at", lambda _: [])
+    provider.names_itself = False
+    async with openid_provider(names_itself=False) as other:
+        providers = await two(provider, other)
+        address = await begin_at_provider(database, providers, "other", Purpose.SIGN_IN, HERE, None)
+        back = callback(other.approve(address))
+        with pytest.raises(Unavailable):
+            await finish_at_provider(database, mailer(database), providers, "local", HERE, None, back)
+    assert "POST /token" in provider.asked
 
 
 @pytest.mark.parametrize(
@@ -356,7 +404,7 @@ async def test_several_accounts_belong_to_one_person_and_one_account_to_one_pers
         await go(database, providers, provider, Purpose.ADD, browser, actor)
         address = await begin_at_provider(database, providers, "other", Purpose.ADD, browser, actor)
         back = callback(other.approve(address))
-        await finish_at_provider(database, providers, "other", browser, actor, back)
+        await finish_at_provider(database, mailer(database), providers, "other", browser, actor, back)
         async with database.read() as tx:
             assert [identity.provider for identity in await identities_of(tx, actor)] == ["local", "other"]
         thief, thiefs_browser = await person(database, "kim")
@@ -379,7 +427,7 @@ async def test_an_account_is_linked_only_by_who_began_to(
     back = callback(provider.approve(address))
     for who, where in ((victim, victims_browser), (victim, browser), (None, browser)):
         with pytest.raises(NotSignedIn):
-            await finish_at_provider(database, providers, "local", where, who, back)
+            await finish_at_provider(database, mailer(database), providers, "local", where, who, back)
     async with database.read() as tx:
         assert await identities_of(tx, victim) == []
 

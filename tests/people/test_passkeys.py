@@ -15,7 +15,9 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from tests.people.authenticator import USER_PRESENT, Authenticator
 
 from lastcall.db.database import Database
-from lastcall.errors import Conflict, Invalid, LastcallError, NotAllowed, NotFound, NotSignedIn
+from lastcall.errors import Conflict, Invalid, LastcallError, NotAllowed, NotFound, NotSignedIn, TooFast
+from lastcall.mail.mailer import Mailer
+from lastcall.mail.server import mail_server
 from lastcall.people import flows, passkeys
 from lastcall.people.actor import Actor
 from lastcall.people.flows import FLOW_LIFE
@@ -41,9 +43,21 @@ PARTY = RelyingParty("localhost", "http://localhost:8420")
 HERE, ELSEWHERE = Browser("the form cookie of this browser"), Browser("that of another one")
 
 
+@pytest.fixture(autouse=True)
+async def _fresh_limits(database: Database) -> None:
+    await database.pool.execute("delete from rate_limits")
+
+
 @pytest.fixture
 def database_url(shared_database_url: str) -> str:
     return shared_database_url
+
+
+def mailer(database: Database) -> Mailer:
+    """One that writes its rows and sends nothing."""
+    return Mailer(
+        database, mail_server("smtp://localhost:9", "Lastcall <lastcall@example.org>"), PARTY.origin
+    )
 
 
 async def person(database: Database, name: str = "sam") -> tuple[Actor, Browser]:
@@ -59,7 +73,7 @@ async def registered(
 ) -> Authenticator:
     device = device or Authenticator()
     answer = device.create(await begin_adding(database, PARTY, actor, browser))
-    await add_passkey(database, PARTY, actor, browser, answer, "Phone")
+    await add_passkey(database, mailer(database), PARTY, actor, browser, answer, "Phone")
     return device
 
 
@@ -82,6 +96,22 @@ async def test_a_passkey_signs_in_whoever_added_it_without_a_name(database: Data
     assert await database.pool.fetchval(way, found.session_id) == "passkey"
 
 
+async def test_a_new_passkey_is_told_to_its_person_by_mail(database: Database) -> None:
+    actor, browser = await person(database)
+    await registered(database, actor, browser)
+    mails = "select o.kind from outgoing_mail o join people p on p.email = o.address where p.id = $1"
+    assert [row["kind"] for row in await database.pool.fetch(mails, actor.person_id)] == ["passkey_added"]
+
+
+async def test_a_source_that_begins_too_many_is_stopped(database: Database) -> None:
+    source = dataclasses.replace(HERE, source="192.0.2.77")
+    for _ in range(flows.FLOW_STARTS.count):
+        await begin_signing_in(database, PARTY, source)
+    with pytest.raises(TooFast):
+        await begin_signing_in(database, PARTY, source)
+    assert await begin_signing_in(database, PARTY, dataclasses.replace(HERE, source="192.0.2.78"))
+
+
 async def test_options_say_what_the_browser_must_ask_for(database: Database) -> None:
     actor, browser = await person(database)
     device = await registered(database, actor, browser)
@@ -93,7 +123,7 @@ async def test_options_say_what_the_browser_must_ask_for(database: Database) -> 
         "userVerification": "required",
     }
     with pytest.raises(Conflict):
-        await add_passkey(database, PARTY, actor, browser, device.create(options), "Again")
+        await add_passkey(database, mailer(database), PARTY, actor, browser, device.create(options), "Again")
     assert len(options["excludeCredentials"]) == 1
 
 
@@ -131,7 +161,7 @@ async def test_a_passkey_for_another_place_is_not_kept(database: Database) -> No
     ):
         answer = Authenticator().create(await begin_adding(database, PARTY, actor, browser), **lies)
         with pytest.raises(Invalid):
-            await add_passkey(database, PARTY, actor, browser, answer, "Phone")
+            await add_passkey(database, mailer(database), PARTY, actor, browser, answer, "Phone")
     async with database.read() as tx:
         assert await passkeys_of(tx, actor) == []
 
@@ -316,9 +346,9 @@ async def test_another_person_cannot_take_an_answer_over(database: Database) -> 
     other, _ = await person(database, "kim")
     answer = Authenticator().create(await begin_adding(database, PARTY, actor, browser))
     with pytest.raises(NotSignedIn):
-        await add_passkey(database, PARTY, other, browser, answer, "Mine now")
+        await add_passkey(database, mailer(database), PARTY, other, browser, answer, "Mine now")
     with pytest.raises(NotSignedIn):
-        await add_passkey(database, PARTY, actor, browser, answer, "Too late")
+        await add_passkey(database, mailer(database), PARTY, actor, browser, answer, "Too late")
 
 
 async def test_there_is_an_end_to_how_many_a_person_has(database: Database) -> None:
@@ -352,7 +382,7 @@ async def test_garbage_is_refused_in_one_sentence(database: Database, answer: st
         await sign_in_by_passkey(database, PARTY, HERE, answer)
     assert refused.value.field == "credential"
     with pytest.raises(Invalid):
-        await add_passkey(database, PARTY, actor, browser, answer, "Phone")
+        await add_passkey(database, mailer(database), PARTY, actor, browser, answer, "Phone")
 
 
 async def test_nothing_stored_tells_a_challenge(database: Database) -> None:

@@ -5,6 +5,7 @@ and browsers.
 from __future__ import annotations
 
 import re
+import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
@@ -32,6 +33,8 @@ from lastcall.settings import Settings
 from lastcall.testing.mail import MailSink
 from lastcall.testing.staff import change_role
 
+PLAIN = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+"""The test server speaks plain http; reading the host's certificates anew for every visitor took most of the time."""
 FORM_TOKEN = re.compile(r'name="form_token" value="([0-9a-f]+)"')
 
 
@@ -184,6 +187,7 @@ async def visit(site: Site, world: World) -> AsyncIterator[Callable[..., Visitor
                 cookies={"lastcall": cookie} if cookie else {},
                 trust_env=False,
                 timeout=20,
+                verify=PLAIN,
             )
             stack.push_async_callback(close, client)
             return Visitor(client)

@@ -72,6 +72,24 @@ LINES: dict[str, Line] = {
     "GET /sign-in/confirm": Line(401, 401, None, None, None, None, 303),
     "POST /sign-in/confirm/mail": Line(401, 401, None, None, 403, None, 303),
     "POST /sign-in/confirm": Line(401, 401, None, None, 403, None, 422, fields=lambda *_: {"code": "x"}),
+    # The other tests' server has an address without passkeys and no provider: test_ways has one with both.
+    "POST /sign-in/passkey/options": Line(404, 404, None, None, 403, None, 404),
+    "POST /sign-in/passkey": Line(404, 404, None, None, 403, None, 404),
+    "POST /sign-in/confirm/passkey/options": Line(401, 401, None, None, 403, None, 404),
+    "POST /sign-in/confirm/passkey": Line(401, 401, None, None, 403, None, 404),
+    "POST /sign-in/with/{provider:str}": Line(404, 404, None, None, 403, 404, 404),
+    "GET /sign-in/with/{provider:str}/back": Line(404, 404, None, None, None, 404, 404),
+    "POST /sign-in/confirm/with/{provider:str}": Line(401, 401, None, None, 403, 404, 404),
+    "GET /me/sign-in": ACCOUNT_PAGE,
+    "POST /me/passkeys/options": Line(401, 401, None, None, 403, None, 404),
+    "POST /me/passkeys": Line(401, 401, None, None, 403, None, 404),
+    "POST /me/passkeys/{passkey_id:str}/remove": Line(
+        401, 401, 404, 404, 403, 404, 303, path=at("/me/passkeys/{passkey}/remove")
+    ),
+    "POST /me/link/{provider:str}": Line(401, 401, None, None, 403, 404, 404),
+    "POST /me/identities/{identity_id:str}/remove": Line(
+        401, 401, 404, 404, 403, 404, 303, path=at("/me/identities/{identity}/remove")
+    ),
     "GET /": Line(401, 401, None, None, None, None, 200),
     "GET /c/{slug:str}/scheduled": STAFF_PAGE,
     "GET /c/{slug:str}/scheduled/history": STAFF_PAGE,
@@ -176,9 +194,17 @@ LINES: dict[str, Line] = {
     ),
     "POST /sign-out": Line(401, 401, None, None, 403, None, 303),
 }
+PASSKEY = """
+    insert into passkeys (id, person_id, credential_id, public_key, sign_count, name, transports, is_backed_up)
+    values (gen_random_uuid(), $1, 'c', 'k', 0, 'Phone', '{}', false) returning id
+"""
+IDENTITY = """
+    insert into identities (id, person_id, provider, issuer, subject, label)
+    values (gen_random_uuid(), $1, 'local', 'https://id.example.org', 's', 'robin') returning id
+"""
 API = "/api/v1/"
 """The API has no pages: tests/api/test_v1_every_route.py walks it."""
-IDS = ("{session_id:str}", "{token_id:str}", "{person_id:str}")
+IDS = ("{session_id:str}", "{token_id:str}", "{person_id:str}", "{passkey_id:str}", "{identity_id:str}")
 WORKER = "/worker/v1/"
 """Worker calls have no cookies and no forms: what they answer to wrong keys, other clubs' connections
 and a disabled account is the second test's.
@@ -213,6 +239,8 @@ async def ids(world: World, site: Site) -> dict[str, str]:
         "person": encode_id(owner.person_id),
         "session": encode_id(other.session_id),
         "token": encode_id(token_id),
+        "passkey": encode_id(await world.db.pool.fetchval(PASSKEY, owner.person_id)),
+        "identity": encode_id(await world.db.pool.fetchval(IDENTITY, owner.person_id)),
     }
 
 

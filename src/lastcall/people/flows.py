@@ -20,6 +20,7 @@ from sqlalchemy import ColumnElement, Row, insert, select, update
 from lastcall.db.clock import NOW
 from lastcall.db.database import Database
 from lastcall.db.ids import new_id
+from lastcall.db.limits import Limit, source_of, take
 from lastcall.db.transaction import Transaction
 from lastcall.errors import NotSignedIn
 from lastcall.people.actor import Actor
@@ -29,6 +30,8 @@ from lastcall.people.tables import Person
 from lastcall.people.tokens import browser_hash, new_token, token_hash
 
 FLOW_LIFE = timedelta(minutes=10)
+FLOW_STARTS = Limit("sign_in_flow", 120, timedelta(hours=1))
+"""Begun from one source: each writes a row, and whoever begins them needs no account."""
 
 
 class Purpose(StrEnum):
@@ -58,7 +61,11 @@ async def begin_flow(
     provider: str | None = None,
     next: str = "/",  # noqa: A002 - the word that pages use
 ) -> str:
-    """A new flow's state. Without ``provider`` it is of a passkey; ``actor`` is nobody for a sign-in."""
+    """A new flow's state. Without ``provider`` it is of a passkey; ``actor`` is nobody for a sign-in.
+
+    Raises ``TooFast`` for a source that begins too many.
+    """
+    await take(db, FLOW_STARTS, source_of(browser.source))
     state = new_token()
     async with db.transaction() as tx:
         await tx.execute(

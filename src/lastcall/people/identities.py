@@ -20,9 +20,11 @@ from lastcall.db.database import Database
 from lastcall.db.ids import new_id
 from lastcall.db.transaction import Reader, Transaction
 from lastcall.errors import Conflict, Invalid, NotFound, NotSignedIn, Unavailable
+from lastcall.mail.mailer import Mailer
 from lastcall.people.actor import Actor
 from lastcall.people.audit import audit
 from lastcall.people.flows import Flow, Purpose, begin_flow, derived, flow_over, standing_person, take_flow
+from lastcall.people.mails import Notice, notify
 from lastcall.people.providers.provider import Answer, Begin, Profile, ProviderWay
 from lastcall.people.providers.providers import Providers
 from lastcall.people.providers.transport import ProviderFault
@@ -33,6 +35,12 @@ from lastcall.people.tables import Person
 
 MOST_IDENTITIES = 20
 CODE_LENGTH = 4096  # characters; codes have a few dozen, those that are tokens some hundreds
+
+IDENTITY_LINKED = Notice(
+    "identity_linked",
+    "A new way to sign in",
+    "The {provider} account “{label}” now signs in to your account.",
+)
 
 log = structlog.get_logger(__name__)
 
@@ -50,12 +58,11 @@ class IdentityView:
 
 @dataclass(frozen=True)
 class Callback:
-    """What came back with the browser, all of it untrusted. ``error`` stands where the person said no."""
+    """What came back with the browser, all of it untrusted. Without ``code`` the person said no."""
 
     state: str
     code: str | None = None
     issuer: str | None = None
-    error: str | None = None
 
 
 @dataclass(frozen=True)
@@ -108,7 +115,13 @@ async def begin_at_provider(
 
 
 async def finish_at_provider(
-    db: Database, providers: Providers, name: str, browser: Browser, actor: Actor | None, callback: Callback
+    db: Database,
+    mailer: Mailer,
+    providers: Providers,
+    name: str,
+    browser: Browser,
+    actor: Actor | None,
+    callback: Callback,
 ) -> Finished:
     """Make of the provider's answer what the flow was begun for.
 
@@ -124,7 +137,7 @@ async def finish_at_provider(
     if flow.purpose is Purpose.SIGN_IN:
         return Finished(flow.purpose, flow.next, await _sign_in(db, way, profile, browser))
     if actor is not None and flow.purpose is Purpose.ADD:
-        await _link(db, way, profile, actor)
+        await _link(db, mailer, way, profile, actor)
     elif actor is not None:
         await _confirm(db, way, profile, actor)
     return Finished(flow.purpose, flow.next)
@@ -183,7 +196,7 @@ async def _sign_in(db: Database, way: ProviderWay, profile: Profile, browser: Br
     return token
 
 
-async def _link(db: Database, way: ProviderWay, profile: Profile, actor: Actor) -> None:
+async def _link(db: Database, mailer: Mailer, way: ProviderWay, profile: Profile, actor: Actor) -> None:
     async with db.transaction() as tx:
         # The person's row first, so that of two at once the second counts the first.
         await tx.execute(
@@ -221,6 +234,8 @@ async def _link(db: Database, way: ProviderWay, profile: Profile, actor: Actor) 
         if added is None:
             raise Conflict("identity_taken", "This account was linked just now.", advice="Reload the page.")
         await audit(tx, actor.person_id, "identity.linked", str(actor.person_id), provider=way.provider.name)
+        values = {"provider": way.provider.label, "label": profile.label}
+        await notify(tx, mailer, actor.person_id, IDENTITY_LINKED, **values)
 
 
 async def _confirm(db: Database, way: ProviderWay, profile: Profile, actor: Actor) -> None:

@@ -20,10 +20,12 @@ from lastcall.db.database import Database
 from lastcall.db.ids import new_id
 from lastcall.db.transaction import Reader, Transaction
 from lastcall.errors import Conflict, Invalid, NotFound, NotSignedIn
+from lastcall.mail.mailer import Mailer
 from lastcall.names import valid_name
 from lastcall.people.actor import Actor
 from lastcall.people.audit import audit
 from lastcall.people.flows import Flow, Purpose, begin_flow, flow_over, standing_person, take_flow
+from lastcall.people.mails import Notice, notify
 from lastcall.people.passkey_answers import (
     Assertion,
     RelyingParty,
@@ -39,6 +41,10 @@ from lastcall.people.tables import Person
 
 MOST_PASSKEYS = 20
 """How many a person may have: far more than devices, few enough for a page and for a browser's question."""
+
+PASSKEY_ADDED = Notice(
+    "passkey_added", "A new passkey", "A passkey called “{name}” now signs in to your account."
+)
 
 
 @dataclass(frozen=True)
@@ -78,14 +84,20 @@ async def begin_adding(db: Database, party: RelyingParty, actor: Actor, browser:
 
 
 async def add_passkey(
-    db: Database, party: RelyingParty, actor: Actor, browser: Browser, answer: str, name: str
+    db: Database,
+    mailer: Mailer,
+    party: RelyingParty,
+    actor: Actor,
+    browser: Browser,
+    answer: str,
+    name: str,
 ) -> UUID:
-    """Keep the public key that the browser answered with.
+    """Keep the public key that the browser answered with, and tell its person by mail.
 
     Raises ``Invalid`` for a name that is none and for an answer that does not fit, ``NotSignedIn`` for one that
     this browser did not begin, ``Conflict`` for a passkey that is known already.
     """
-    name = valid_name(name)
+    name = valid_name(name, field="name")
     registration = read_registration(party, answer)
     flow = await take_flow(db, registration.state, browser)
     _check_flow(flow, Purpose.ADD, actor)
@@ -114,6 +126,7 @@ async def add_passkey(
         if passkey_id is None:
             raise Conflict("passkey_known", "This passkey was added before.", advice="Use another device.")
         await audit(tx, actor.person_id, "passkey.added", str(actor.person_id), passkey=str(passkey_id))
+        await notify(tx, mailer, actor.person_id, PASSKEY_ADDED, name=name)
     return passkey_id
 
 

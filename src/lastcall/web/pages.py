@@ -13,6 +13,7 @@ from litestar import MediaType, Request, Response
 from litestar.response import Redirect
 
 from lastcall.db.ids import encode_id
+from lastcall.people.offer import Offer
 from lastcall.web import times
 from lastcall.web.access import FORM_FIELD, Cookies, Visitor
 from lastcall.web.assets import Assets
@@ -39,7 +40,7 @@ NOWHERE = Place(section="")
 class Pages:
     """Renders templates. One of these lives as long as the application."""
 
-    def __init__(self, assets: Assets, cookies: Cookies) -> None:
+    def __init__(self, assets: Assets, cookies: Cookies, offer: Offer) -> None:
         self.assets = assets
         self.cookies = cookies
         self._environment = Environment(
@@ -55,7 +56,7 @@ class Pages:
             "utc": times.utc,
             "span": times.duration,
         }
-        self._environment.globals |= {"asset": assets.address, "scripts": assets.is_complete}
+        self._environment.globals |= {"asset": assets.address, "scripts": assets.is_complete, "offer": offer}
 
     def show(
         self,

@@ -17,6 +17,7 @@ from lastcall.db.database import Database
 from lastcall.db.transaction import Reader
 from lastcall.deadlines.lane import OwnerStatus
 from lastcall.mail.mailer import Mailer
+from lastcall.people.offer import Offer
 from lastcall.web.access import Visitor
 from lastcall.web.live import LiveHub
 from lastcall.web.pages import PageRequest, Pages
@@ -30,6 +31,7 @@ class Web:
     deadlines: Callable[[], Sequence[OwnerStatus]]
     presence: Callable[[], Sequence[Presence]]
     mailer: Mailer
+    offer: Offer
 
 
 def provide_web(request: PageRequest) -> Web:

@@ -20,6 +20,7 @@ from lastcall.web.arrival import arrive
 from lastcall.web.pages import NOWHERE, PageRequest, form_fields, go_to, own_path
 from lastcall.web.problems import NEXT_COOKIE, NEXT_SECONDS
 from lastcall.web.room import Web
+from lastcall.web.ways import confirming
 
 
 @get("/sign-in", opt=access(Access.PUBLIC))
@@ -75,7 +76,7 @@ async def confirm_page(
     where = _next_of(request.query_params.get("next", ""))
     if visitor.actor.is_recent:
         return go_to(where)
-    return _page(request, web, "confirm.html", next=where, is_sent=sent == "yes", problem=None)
+    return await _confirm_page(request, web, visitor, where, is_sent=sent == "yes")
 
 
 @post("/sign-in/confirm/mail", opt=access(Access.SIGNED_IN))
@@ -100,7 +101,7 @@ async def confirm(
             web.database, visitor.actor, fields.get("code", ""), browser_of(request, visitor)
         )
     except NotSignedIn as error:
-        return _page(request, web, "confirm.html", status=422, next=where, is_sent=True, problem=error)
+        return await _confirm_page(request, web, visitor, where, is_sent=True, problem=error)
     return go_to(where)
 
 
@@ -154,6 +155,22 @@ async def _link_page(
         link=link,
         code=shown_code(link.code) if link else "",
     )
+
+
+async def _confirm_page(
+    request: PageRequest,
+    web: Web,
+    visitor: Visitor,
+    where: str,
+    *,
+    is_sent: bool,
+    problem: NotSignedIn | None = None,
+) -> Response[str]:
+    async with web.database.read() as tx:
+        ways = await confirming(tx, visitor.actor, web.offer)
+    status = 422 if problem else 200
+    values = {"next": where, "is_sent": is_sent, "problem": problem, "confirming": ways}
+    return _page(request, web, "confirm.html", status=status, **values)
 
 
 def _next_of(text: str) -> str:
