@@ -106,7 +106,7 @@ class Vertical:
 async def seed_club(database: Database, simulator: Simulator, limit: int) -> tuple[Actor, UUID, UUID, NewKey]:
     """An owner, their club, its connection through one account; at most ``limit`` requests a minute."""
     owner_id = await add_person(database, "owner@club.example", "Owner", operator=True)
-    owner = Actor(owner_id, "Owner", is_operator=True)
+    owner = Actor(owner_id, "Owner", is_operator=True, is_recent=True)
     club_id = await add_club(database, None, "The Club", "the-club", "UTC", owner_id)
     key = await add_account(database, None, "bot", simulator.seed.bot_id)
     connection_id = await connect_club(

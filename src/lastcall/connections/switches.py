@@ -2,7 +2,8 @@
 
 Each switch takes its gate alone, so that when the command returns no authorization that began before it is
 still under way, and none begins after it. A result of what was already sent is not stopped by any of them
-(WRK-06).
+(WRK-06). Anybody who may throw a switch can stop at once; letting go on needs a person who has just shown that it
+is them (or the host's command line).
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from lastcall.people.scopes import Scope
 async def set_fleet_switch(db: Database, actor: Actor | None, *, is_on: bool) -> None:
     """Stop (or no longer stop) every account."""
     require_operator(actor)
+    _require_person_to_lift(actor, is_on=is_on)
     async with db.transaction() as tx:
         await lock_fleet(tx)
         await tx.execute(update(FleetSettings).values(kill_switch=is_on))
@@ -41,6 +43,7 @@ async def set_fleet_switch(db: Database, actor: Actor | None, *, is_on: bool) ->
 async def set_account_switch(db: Database, actor: Actor | None, account_id: UUID, *, is_on: bool) -> None:
     """Stop (or no longer stop) one account."""
     require_operator(actor)
+    _require_person_to_lift(actor, is_on=is_on)
     async with db.transaction() as tx:
         await lock_account(tx, account_id)
         await _set_on_account(tx, account_id, {"kill_switch": is_on})
@@ -55,6 +58,7 @@ async def set_connection_switch(
     """Stop (or no longer stop) one connection; needs ``manage_connection`` or an operator."""
     async with db.transaction() as tx:
         await require_connection_manager(tx, actor, club_id)
+        _require_person_to_lift(actor, is_on=is_on)
         await _set_on_connection(tx, club_id, connection_id, {"kill_switch": is_on})
         await log(
             tx,
@@ -131,6 +135,12 @@ async def require_connection_manager(tx: Transaction, actor: Actor | None, club_
         await hold_gate(tx, club_id)
         return
     await require(tx, actor, club_id, Permission.MANAGE_CONNECTION, scope=Scope.CONNECTION)
+
+
+def _require_person_to_lift(actor: Actor | None, *, is_on: bool) -> None:
+    """Stopping must be easy; letting go on is for somebody who has just shown that it is them."""
+    if actor is not None and not is_on:
+        actor.require_recent()
 
 
 def connection_unknown() -> NotFound:
