@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from typing import Any
@@ -251,3 +253,47 @@ async def test_what_was_queued_over_the_api_is_seen_and_cancelled_and_a_conflict
     assert [
         each["id"] for each in (await reader("GET", f"/clubs/{api.club}/operations/history")).json()["items"]
     ]
+
+
+async def test_of_two_who_edit_one_role_one_wins_and_the_other_is_shown_the_fresh_row(api: Api) -> None:
+    owner, other = await api.program("owner"), await api.program("owner")
+    path = f"/clubs/{api.club}/roles/{await api.role()}"
+    role = (await owner("GET", path)).json()
+    edit = {
+        name: role[name] for name in ("description", "permissions", "assignableRoleIds", "providerRoleIds")
+    }
+    edit["seen"] = role["updatedAt"]
+    one, two = await asyncio.gather(
+        owner("PUT", path, json={**edit, "name": "One"}), other("PUT", path, json={**edit, "name": "Two"})
+    )
+    won, lost = (one, two) if one.status_code == 200 else (two, one)
+    fresh = check(lost, 409, "role_moved")["fresh"]
+    assert fresh == won.json() == (await owner("GET", path)).json()
+    assert fresh["updatedAt"] > role["updatedAt"]
+
+
+async def test_what_needs_the_person_themself_is_refused_to_every_token(api: Api) -> None:
+    """A stop is thrown with a token and lifted by a person in a browser."""
+    operator, pool = await api.program("operator"), api.world.db.pool
+    assert (await operator("PUT", "/operator/fleet/stop", json={"isStopped": True})).status_code == 204
+    account = f"/operator/accounts/{encode_id(api.world.key.account_id)}/stop"
+    connection = f"/clubs/{api.club}/connections/{encode_id(api.world.connection_id)}/stop"
+    for path in ("/operator/fleet/stop", account, connection):
+        check(await operator("PUT", path, json={"isStopped": False}), 403, "browser_needed")
+    assert await pool.fetchval("select kill_switch from fleet_settings")
+
+
+async def test_an_export_begins_only_for_those_who_may_and_is_whole(api: Api) -> None:
+    owner, staff = await api.program("owner"), await api.program("staff")
+    check(await staff("GET", f"/clubs/{api.club}/export"), 403, "owner_only")
+    check(await staff("GET", f"/clubs/{api.club}/activity.csv"), 403, "permission_missing")
+    lines = (await owner("GET", f"/clubs/{api.club}/export")).text.splitlines()
+    assert {"clubs", "staff_roles", "connections"} <= {json.loads(line)["table"] for line in lines}
+    own = await owner("GET", "/me/export")
+    assert own.headers["content-type"].startswith("application/x-ndjson")
+    assert "owner@example.org" in own.text
+    assert owner.token not in own.text
+    log = await owner("GET", f"/clubs/{api.club}/activity.csv?family=club")
+    assert log.headers["content-type"].startswith("text/csv")
+    shown = (await owner("GET", f"/clubs/{api.club}/activity?family=club&limit=100")).json()["items"]
+    assert len(log.text.splitlines()) == len(shown) + 1

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 import threading
 from collections.abc import Coroutine, Iterator
 from contextlib import AsyncExitStack
@@ -130,3 +131,33 @@ def test_an_answer_that_the_description_does_not_know_is_found(running: Running)
     assert answer.status_code == 404
     with pytest.raises(FailureGroup):
         case.validate_response(answer, checks=CHECKS)
+
+
+STRANGE = (
+    b"GET /api/v1/clubs/\xff HTTP/1.1\r\n",
+    b"GET /api/v1/clubs/%ff%00%ed%a0%80 HTTP/1.1\r\n",
+    b"GET /api/v1/clubs/%2e%2e/%2e%2e HTTP/1.1\r\n",
+    b"GET /api/v1/me?\xff=\xfe&%00 HTTP/1.1\r\n",
+    b"GET //api//v1//me HTTP/1.1\r\n",
+    b"GET http://elsewhere.example/api/v1/me HTTP/1.1\r\n",
+    b"OPTIONS * HTTP/1.1\r\n",
+    b"TRACE /api/v1/me HTTP/1.1\r\n",
+    b"PROPFIND /api/v1/me HTTP/1.1\r\n",
+    b"GET /api/v1/" + b"a" * 8000 + b" HTTP/1.1\r\n",
+    b"GET /api/v1/me HTTP/1.1\r\nCookie: " + b"a=b; " * 2000 + b"\r\n",
+    b"GET /api/v1/me HTTP/1.1\r\nAccept: ;;;q=x,\xff/\xfe;q=\r\n",
+    b"POST /api/v1/operator/people HTTP/1.1\r\nContent-Type: application/json; charset=\xff\r\nContent-Length: 2\r\n",
+    b"POST /api/v1/operator/people HTTP/1.1\r\nTransfer-Encoding: chunked\r\nContent-Type: application/json\r\n",
+)
+
+
+def test_bytes_that_no_client_sends_are_no_failure_of_the_server(running: Running) -> None:
+    host, _, port = running.url.removeprefix("http://").partition(":")
+    for begin in STRANGE:
+        head = f"Host: {host}:{port}\r\nAuthorization: Bearer {running.token}\r\nConnection: close\r\n\r\n"
+        end = b"2\r\n{}\r\n0\r\n\r\n" if b"chunked" in begin else b"{}" if b"POST" in begin else b""
+        with socket.create_connection((host, int(port)), timeout=10) as connection:
+            connection.sendall(begin + head.encode() + end)
+            answer = connection.makefile("rb").readline()
+        status = int(answer.split()[1])
+        assert 200 <= status < 500, (begin[:80], answer)

@@ -10,7 +10,7 @@ from litestar.di import NamedDependency
 from litestar.params import QueryParameter
 from litestar.response import Stream
 
-from lastcall.api.v1.answers import answers
+from lastcall.api.v1.answers import answers, file_of
 from lastcall.api.v1.cursors import After, Limit, decode_cursor, encode_cursor
 from lastcall.api.v1.shapes import Id, PathId, Shape, known, known_in, spelled, utc
 from lastcall.clubs.activity_log import (
@@ -104,7 +104,7 @@ async def export_activity_as_json_lines(
 ) -> Stream:
     """The log as a file, one JSON object a line. It ends where the right to read it does."""
     filters = _filters(None, family, None, None, None, since, until)
-    return Stream(await export_activity(db, actor, known(club), ExportForm.JSON_LINES, filters))
+    return await file_of(await export_activity(db, actor, known(club), ExportForm.JSON_LINES, filters))
 
 
 @get("/clubs/{club:str}/activity.csv", media_type="text/csv", tags=TAGS, responses=answers(404))
@@ -118,7 +118,7 @@ async def export_activity_as_csv(
 ) -> Stream:
     """The log as a file for a spreadsheet."""
     filters = _filters(None, family, None, None, None, since, until)
-    return Stream(await export_activity(db, actor, known(club), ExportForm.CSV, filters))
+    return await file_of(await export_activity(db, actor, known(club), ExportForm.CSV, filters))
 
 
 def _filters(

@@ -8,14 +8,16 @@ from typing import Annotated
 from litestar import get, post, put
 from litestar.di import NamedDependency
 from litestar.params import JSONBody
+from litestar.response import Stream
 from msgspec import Meta
 
-from lastcall.api.v1.answers import answers
+from lastcall.api.v1.answers import answers, file_of
 from lastcall.api.v1.cursors import After, Limit, Search, decode_cursor, encode_cursor
 from lastcall.api.v1.idempotency import Key, once
 from lastcall.api.v1.requests import ApiRequest
 from lastcall.api.v1.shapes import Id, Input, PathId, Shape, known, utc
 from lastcall.clubs import queries
+from lastcall.clubs.export import export_club
 from lastcall.clubs.life import pause_club, resume_club, unarchive_club
 from lastcall.clubs.policy import require_staff
 from lastcall.clubs.service import ClubFields, create_club, edit_club
@@ -156,6 +158,16 @@ async def unarchive_one_club(
     return settings_shape(await unarchive_club(db, actor, known(club)))
 
 
+@get("/clubs/{club:str}/export", media_type="application/x-ndjson", tags=TAGS, responses=answers(404))
+async def export_one_club(
+    db: NamedDependency[Database], actor: NamedDependency[Actor], club: PathId
+) -> Stream:
+    """Everything that a club holds, one JSON object a line, without secrets. Owner only; it is recorded in the
+    activity log.
+    """
+    return await file_of(export_club(db, actor, known(club)))
+
+
 @get("/operator/clubs", tags=["Operator"], responses=answers())
 async def list_all_clubs(
     db: NamedDependency[Database],
@@ -224,6 +236,7 @@ HANDLERS = (
     pause_one_club,
     resume_one_club,
     unarchive_one_club,
+    export_one_club,
     list_all_clubs,
     create_one_club,
 )

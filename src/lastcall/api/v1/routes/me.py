@@ -6,13 +6,15 @@ from datetime import datetime
 
 from litestar import delete, get
 from litestar.di import NamedDependency
+from litestar.response import Stream
 
-from lastcall.api.v1.answers import answers
+from lastcall.api.v1.answers import answers, file_of
 from lastcall.api.v1.shapes import Id, PathId, Shape, known
 from lastcall.db.database import Database
 from lastcall.db.ids import encode_id
 from lastcall.people.actor import Actor
 from lastcall.people.api_tokens import revoke_token, tokens_of
+from lastcall.people.erasing import export_person
 from lastcall.people.scopes import Scope
 from lastcall.people.sessions import Way, end_other_sessions, end_session_by_id, sessions_of
 
@@ -141,4 +143,12 @@ async def end_token(db: NamedDependency[Database], actor: NamedDependency[Actor]
     await revoke_token(db, actor, known(token_id))
 
 
-HANDLERS = (show_me, list_sessions, end_session, end_sessions, list_tokens, end_token)
+@get("/me/export", media_type="application/x-ndjson", tags=TAGS, responses=answers())
+async def export_me(db: NamedDependency[Database], actor: NamedDependency[Actor]) -> Stream:
+    """Everything that is kept about you, one JSON object a line, without secrets and without other people. It is
+    recorded in the audit.
+    """
+    return await file_of(export_person(db, actor, actor.person_id))
+
+
+HANDLERS = (show_me, list_sessions, end_session, end_sessions, list_tokens, end_token, export_me)
