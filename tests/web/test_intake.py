@@ -140,6 +140,22 @@ async def test_the_log_names_the_true_client_and_neither_tokens_nor_queries() ->
     assert "code" not in str(lines)
 
 
+async def test_an_address_with_other_letters_is_known_by_its_name_in_dns() -> None:
+    async def inner(*_: Any) -> None:
+        passed.append(True)
+
+    async def nothing(*_: Any) -> None: ...
+
+    passed: list[bool] = []
+    layer = Intake(
+        inner, public_url="https://bücher.example", trust_proxy=False, headers=[], logs_requests=False
+    )
+    asked = {"type": "http", "method": "GET", "path": "/", "client": None}
+    for host in (b"xn--bcher-kva.example", b"XN--BCHER-KVA.example:443"):
+        await layer(asked | {"headers": [(b"host", host)]}, nothing, nothing)
+    assert passed == [True, True]
+
+
 FORM = "POST /sign-in/abc HTTP/1.1\nHost: localhost\nContent-Type: application/x-www-form-urlencoded\n"
 
 

@@ -54,7 +54,7 @@ class Intake:
     ) -> None:
         self._app = app
         self._logs_requests = logs_requests
-        self._hosts = _HERE | {urlsplit(public_url).hostname}
+        self._hosts = _HERE | {_as_asked_for(public_url)}
         self._trust_proxy = trust_proxy
         self._headers = headers
 
@@ -179,6 +179,11 @@ def true_client(scope: HTTPScope, *, trust_proxy: bool) -> tuple[str, int] | Non
         return client
     seen = right_most(value for name, value in scope["headers"] if name == FORWARDED_FOR)
     return (seen, 0) if seen else client
+
+
+def _as_asked_for(public_url: str) -> str:
+    """The host of ``public_url`` as browsers name it: other letters than ASCII's in DNS's form for them."""
+    return (urlsplit(public_url).hostname or "").encode("idna").decode("ascii")
 
 
 def _host_name(host: bytes) -> str | None:
