@@ -25,5 +25,6 @@ def test_every_limit_is_in_the_reference() -> None:
                 }
     page = PAGE.read_text(encoding="utf-8")
     assert len(found) > 5
-    assert [one for one in found if f"| `{one.name}` | {one.count} | {WORDS[one.per]} |" not in page] == []
+    missing = [one for one in found if f"| `{one.name}` | {one.count} | {WORDS[one.per]} |" not in page]
+    assert missing == [], f"add a row to {PAGE.name}"
     assert page.count("| `") == len(found), "a row stands for a limit that nobody has"
