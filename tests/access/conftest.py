@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -20,33 +17,12 @@ from lastcall.db.ids import encode_id, new_id
 from lastcall.decisions.registration import register
 from lastcall.people.actor import Actor
 from lastcall.people.service import add_person
-from lastcall.testing.database import TestServer
 from lastcall.testing.staff import change_role
 
 
 def fresh() -> str:
     """Part of a name that nobody has: this file is loaded twice, by pytest and by its importers."""
     return encode_id(new_id())[-12:]
-
-
-@pytest.fixture(scope="module")
-def shared_url(
-    postgres_servers: Callable[[Path | None], TestServer], request: pytest.FixtureRequest
-) -> Iterator[str]:
-    """Address of a migrated database that the tests of one module share."""
-    server, loop = postgres_servers(None), asyncio.new_event_loop()
-    name = f"shared_{request.module.__name__.rpartition('.')[2]}_{fresh()}"
-    yield loop.run_until_complete(server.create(name))
-    loop.run_until_complete(server.drop(name))
-    loop.close()
-
-
-@pytest.fixture
-async def db(shared_url: str) -> AsyncIterator[Database]:
-    """That database, opened."""
-    database = await Database.open(shared_url)
-    yield database
-    await database.close()
 
 
 async def person(db: Database, name: str, *, verified: bool = True) -> Actor:

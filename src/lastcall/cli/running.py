@@ -71,12 +71,15 @@ async def database_address(
 async def opened_database() -> AsyncIterator[Any]:
     """The database for one command.
 
-    An embedded one is brought up to date on the way; any other is left alone, because others may be using it.
+    An embedded one is brought up to date on the way; any other is left alone, because others may be using it. What
+    rooms hang on each other is in force, as in the server.
     """
+    from lastcall.app import register
     from lastcall.db.database import Database
     from lastcall.db.migrations import current, head, migrate
     from lastcall.schema import SCHEMA
 
+    register()
     settings = load()
     async with database_address(settings, join_running=True) as url:
         if settings.database_url is None:

@@ -143,6 +143,26 @@ async def database(database_url: str) -> AsyncIterator[Database]:
     await database.close()
 
 
+@pytest.fixture(scope="module")
+def shared_url(
+    postgres_servers: Callable[[Path | None], TestServer], request: pytest.FixtureRequest
+) -> Iterator[str]:
+    """Address of a migrated database that the tests of one module share: each keeps to clubs of its own."""
+    server, loop = postgres_servers(None), asyncio.new_event_loop()
+    name = f"shared_{_fresh_name()}_{request.module.__name__.rpartition('.')[2]}"[:60]
+    yield loop.run_until_complete(server.create(name))
+    loop.run_until_complete(server.drop(name))
+    loop.close()
+
+
+@pytest.fixture
+async def db(shared_url: str) -> AsyncIterator[Database]:
+    """That database, opened."""
+    database = await Database.open(shared_url)
+    yield database
+    await database.close()
+
+
 @pytest.fixture
 def test_clock(database_url: str) -> TestClock:
     """The clock of that database."""
