@@ -117,3 +117,38 @@ async def test_a_collector_without_a_terminal_does_not_wait_for_an_answer(
     monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)
     with pytest.raises(Invalid, match="There is no terminal to ask at"):
         await ask("password")
+
+
+def test_a_club_goes_through_its_life_by_command(say: Say, club: None) -> None:
+    assert "Night Shift" in say("club", "list").output
+    assert "no such club" in say("club", "list", "--search", "day").output
+    for verb, state in (
+        ("pause", "paused"),
+        ("resume", "active"),
+        ("archive", "archived"),
+        ("unarchive", "active"),
+    ):
+        assert say("club", verb, "night-shift").exit_code == 0
+        assert state in say("club", "show", "night-shift").output
+    refused = say("club", "resume", "night-shift")
+    assert (refused.exit_code, "is active" in refused.output) == (1, True)
+    assert say("club", "pause", "no-club").exit_code == 1
+
+
+def test_a_club_is_given_away_and_its_owner_made_by_command(say: Say, club: None) -> None:
+    say("person", "add", "bea@example.org", "--name", "Bea")
+    wrong = say("club", "transfer", "night-shift", "bea@example.org", "--keep-role", "Dancer")
+    assert (wrong.exit_code, "no role “Dancer”" in wrong.output) == (1, True)
+    assert say("club", "transfer", "night-shift", "bea@example.org", "--keep-role", "Admin").exit_code == 0
+    assert "Bea" in say("club", "show", "night-shift").output
+    made = say("club", "add", "Day Shift", "--owner", "new@example.org")
+    assert (made.exit_code, "sign-in-link new@example.org" in made.output) == (0, True)
+
+
+def test_a_club_is_deleted_by_command_with_all_its_rows(say: Say, club: None) -> None:
+    assert say("club", "delete", "night-shift", "--confirm", "night-shift").exit_code == 1
+    say("club", "archive", "night-shift")
+    assert say("club", "delete", "night-shift", "--confirm", "other").exit_code == 1
+    assert say("club", "delete", "night-shift", "--confirm", "night-shift").exit_code == 0
+    assert "There is no club yet" in say("club", "list").output
+    assert say("club", "add", "Night Shift", "--owner", "ada@example.org").exit_code == 0, "its name is free"

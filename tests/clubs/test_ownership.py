@@ -136,7 +136,7 @@ async def test_twin_without_the_lock_a_blocked_person_owns_the_club(
     club: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def looks(tx: object, person_id: object) -> bool:
-        found = await tx.raw.fetchval("select id from people where id = $1 and blocked_at is null", person_id)  # type: ignore[attr-defined]
+        found = await tx.raw.fetchval("select id from people where id = $1 and blocked_at is null", person_id)
         return found is not None
 
     monkeypatch.setattr(ownership, "lock_person", looks)

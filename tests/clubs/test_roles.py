@@ -132,7 +132,7 @@ async def test_twin_without_the_comparison_the_second_edit_undoes_the_first(
     club: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def compares_nothing(tx: object, club_id: UUID, role_id: UUID, seen: datetime) -> RoleView:
-        return await roles.read_role(tx, club_id, role_id)  # type: ignore[arg-type]
+        return await roles.read_role(tx, club_id, role_id)
 
     monkeypatch.setattr(roles, "_read_as_seen", compares_nothing)
     seen = await club.role("moderator")
