@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import pytest
 
+import lastcall.people.sessions as sessions
 from lastcall.db.bus import CacheDrop
 from lastcall.db.database import Database
 from lastcall.errors import NotFound, NotSignedIn
@@ -135,3 +136,21 @@ async def test_a_block_that_waits_for_a_sign_in_ends_the_new_session(database: D
     await block
     await unblock_person(database, None, person_id)
     assert await actor_of_session(database, session) is None
+
+
+@pytest.mark.parametrize("guard", ["s.revoked_at is null", "s.expires_at >", "p.blocked_at is null"])
+async def test_each_condition_of_the_one_statement_matters(
+    database: Database, monkeypatch: pytest.MonkeyPatch, guard: str, test_clock: TestClock
+) -> None:
+    session = await signed_in(database)
+    if "revoked" in guard:
+        await end_session(database, session)
+    elif "expires" in guard:
+        await test_clock.advance(SESSION_LIFE)
+    else:
+        # Blocked by hand: the service would also end the session.
+        await database.pool.execute("update people set blocked_at = lastcall_now()")
+    assert await actor_of_session(database, session) is None
+    lines = [line for line in sessions._ACTOR.splitlines() if guard not in line]
+    monkeypatch.setattr(sessions, "_ACTOR", "\n".join(lines))
+    assert await actor_of_session(database, session) is not None

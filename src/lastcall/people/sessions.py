@@ -56,6 +56,20 @@ class Way(StrEnum):
     COMMAND_LINE = "command line"
     """A link that the host's command line printed."""
 
+    @property
+    def label(self) -> str:
+        """Finishes *Signed in by …*."""
+        return _WAYS[self]
+
+
+_WAYS = {
+    Way.LINK: "a link in a mail",
+    Way.CODE: "a code from a mail",
+    Way.PASSKEY: "a passkey",
+    Way.PROVIDER: "a linked account",
+    Way.COMMAND_LINE: "a link from whoever runs the server",
+}
+
 
 @dataclass(frozen=True)
 class Browser:

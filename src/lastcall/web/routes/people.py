@@ -15,7 +15,7 @@ from lastcall.errors import Conflict, Invalid, NotFound
 from lastcall.people.queries import PersonView, audit_page, people_page, person_for_operators
 from lastcall.people.service import add_person, block_person, set_operator, unblock_person
 from lastcall.web.access import Access, Visitor, access
-from lastcall.web.audit_words import words_for
+from lastcall.web.audit_words import detail_words, words_for
 from lastcall.web.pages import PageRequest, Place, form_fields, go_to
 from lastcall.web.room import Web, database_now
 from lastcall.web.routes.scheduled import known_id
@@ -103,6 +103,7 @@ async def show_person(
         entries=entries,
         acts=[] if person.id == visitor.actor.person_id else _acts_on(person),
         words=words_for,
+        details=detail_words,
     )
 
 
@@ -161,6 +162,7 @@ async def show_audit(
         person=person,
         older=_more("/operator/audit", entries.next, about=about),
         words=words_for,
+        details=detail_words,
     )
 
 
