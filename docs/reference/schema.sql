@@ -662,17 +662,25 @@ CREATE OR REPLACE FUNCTION account_obstacle(p_account uuid, p_now timestamp with
 AS $function$
 begin
     return coalesce(
-        (select case
-                    when f.kill_switch then 'fleet_switch'
-                    when a.kill_switch then 'account_switch'
-                    when a.state = 'ready' then 'none'
-                    when a.state = 'cooldown' and a.cooldown_until <= p_now then 'none'
-                    else 'account_state'
-                end
+        (select account_obstacle_of(f.kill_switch, a.kill_switch, a.state, a.cooldown_until, p_now)
            from accounts a, fleet_settings f
           where a.id = p_account and f.id = 1),
         'account_state');
 end
+$function$;
+
+CREATE OR REPLACE FUNCTION account_obstacle_of(p_fleet_switch boolean, p_switch boolean, p_state text, p_cooldown_until timestamp with time zone, p_now timestamp with time zone)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+    select case
+               when p_fleet_switch then 'fleet_switch'
+               when p_switch then 'account_switch'
+               when p_state = 'ready' then 'none'
+               when p_state = 'cooldown' and p_cooldown_until <= p_now then 'none'
+               else 'account_state'
+           end
 $function$;
 
 CREATE OR REPLACE FUNCTION allowance_charge(p_scope text, p_amount integer, p_now timestamp with time zone)
@@ -739,51 +747,36 @@ AS $function$
       from hashtextextended(p_account::text, extract(epoch from p_window)::bigint) as h
 $function$;
 
-CREATE OR REPLACE FUNCTION authority_refusal(p_row operations, p_account uuid, p_permission text, p_feature text, p_grants text[], p_is_protective boolean, p_now timestamp with time zone)
- RETURNS text
- LANGUAGE plpgsql
+CREATE OR REPLACE FUNCTION authority(p_row operations, p_account uuid, p_permission text, p_feature text, p_grants text[], p_is_protective boolean, p_now timestamp with time zone)
+ RETURNS TABLE(refusal text, body jsonb, observed_at timestamp with time zone)
+ LANGUAGE sql
  STABLE
 AS $function$
-declare
-    v_obstacle text := connection_obstacle(p_row.club_id, p_row.connection_id, p_account, p_row.epoch, p_now);
-    v_body jsonb;
-begin
-    if v_obstacle <> 'none' then
-        return case v_obstacle
-            when 'epoch' then 'connection_changed'
-            when 'connection_state' then 'connection_inactive'
-            when 'frozen' then 'connection_paused'
-            when 'connection_switch' then 'connection_paused'
-            else 'collector_disabled'
-        end;
-    end if;
-    if is_late(p_row.due_at, p_now) then
-        return 'late_window_elapsed';
-    end if;
-    if not club_is_open(p_row.club_id) then
-        return 'club_inactive';
-    end if;
-    if not person_holds(p_row.club_id, p_row.actor_id, p_permission) then
-        return 'staff_permission';
-    end if;
-    if not feature_is_on(p_row.club_id, p_row.connection_id, p_feature) then
-        return 'feature_disabled';
-    end if;
-    v_body := fresh_evidence(p_row.club_id, p_row.connection_id, p_row.epoch, p_account, p_now);
-    if v_body is null then
-        return 'provider_authority';
-    end if;
-    if v_body ->> 'memberStatus' is distinct from 'member' then
-        return 'membership';
-    end if;
-    if not holds_grants(v_body, p_grants) then
-        return 'provider_permissions';
-    end if;
-    if p_is_protective and is_protected_target(p_row.payload, v_body) then
-        return 'protected_target';
-    end if;
-    return role_refusal(p_row, v_body);
-end
+    select case
+               when s.obstacle is null or s.obstacle = 'epoch' then 'connection_changed'
+               when s.obstacle = 'connection_state' then 'connection_inactive'
+               when s.obstacle in ('frozen', 'connection_switch') then 'connection_paused'
+               when s.obstacle <> 'none' then 'collector_disabled'
+               when is_late(p_row.due_at, p_now) then 'late_window_elapsed'
+               when club_sends(p.club_state) is not true then 'club_inactive'
+               when not p.holds then 'staff_permission'
+               when not p_feature = any (s.features) then 'feature_disabled'
+               when e.body is null then 'provider_authority'
+               when e.body ->> 'memberStatus' is distinct from 'member' then 'membership'
+               when not holds_grants(e.body, p_grants) then 'provider_permissions'
+               when p_is_protective and is_protected_target(p_row.payload, e.body) then 'protected_target'
+               when not is_role_of_group(e.body, p_row.payload ->> 'roleId') then 'role_scope'
+               when p_row.payload ->> 'roleId' is not null and not p.may_assign then 'role_not_assignable'
+           end,
+           e.body, e.observed_at
+      from (values (true)) as one
+      left join connection_standing(p_row.club_id, p_row.connection_id, p_account, p_row.epoch, p_now) as s on true
+      left join person_standing(p_row.club_id, p_row.actor_id, p_permission, p_row.payload ->> 'roleId') as p on true
+      left join lateral (
+           select r.body, r.observed_at
+             from evidence_read_by(
+                  p_row.club_id, p_row.connection_id, p_row.epoch, p_account, s.vrchat_user_id, s.group_id) as r
+            where r.observed_at between p_now - evidence_life() and p_now) as e on true
 $function$;
 
 CREATE OR REPLACE FUNCTION authorize_operation(p_account uuid, p_generation integer, p_worker uuid, p_club uuid, p_connection uuid, p_epoch timestamp with time zone, p_token bigint, p_operation uuid, p_nonce uuid, p_kind text, p_permission text, p_feature text, p_grants text[], p_is_protective boolean, p_evidence jsonb, p_evidence_age interval)
@@ -792,38 +785,45 @@ CREATE OR REPLACE FUNCTION authorize_operation(p_account uuid, p_generation inte
 AS $function$
 declare
     -- The age was true when the call arrived; what it waits for locks makes the evidence older, not younger.
-    v_arrived constant timestamptz := lastcall_now();
+    v_observed_at constant timestamptz := lastcall_now() - p_evidence_age;
+    v_is_stored boolean := false;
+    v_is_told boolean;
     v_now timestamptz;
     v_row operations;
 begin
-    if not is_commit_durable() then
-        raise exception 'synchronous_commit could not be set';
+    if not (is_commit_durable() and lock_fleet_and_account_shared(p_account)) then
+        raise exception 'the commit cannot be made durable, or the gates cannot be held';
     end if;
+    -- Locked in the order in which they are named at the end.
+    select o.* into v_row
+      from club_gates c
+      join connection_gates n on n.club_id = c.club_id and n.connection_id = p_connection
+      join operations o on o.club_id = c.club_id and o.id = p_operation
+     where c.club_id = p_club
+       for share of c
+       for share of n
+       for no key update of o;
 
-    perform lock_fleet_and_account_shared(p_account);
-    perform from club_gates g where g.club_id = p_club for share;
-    perform from connection_gates g where g.club_id = p_club and g.connection_id = p_connection for share;
-    select * into v_row from operations o where o.club_id = p_club and o.id = p_operation for no key update;
-
-    v_now := lastcall_now();
-    judged_at := v_now;
-    outcome := claim_refusal(
-        v_row, p_account, p_generation, p_worker, p_connection, p_epoch, p_token, p_nonce, v_now);
-    if outcome is null and v_row.kind <> p_kind then
-        outcome := 'claim_unavailable';
-    end if;
-    if outcome is null then
-        perform store_own_member_evidence(
-            p_club, p_connection, p_epoch, p_account, p_worker, p_evidence, v_arrived - p_evidence_age);
-        -- That may have waited for another authorization of the connection. Of what was judged only time went on,
-        -- and the lease outlives the claim.
+    loop
         v_now := lastcall_now();
-        judged_at := v_now;
-        outcome := case
-            when v_row.claim_expires_at <= v_now then 'claim_unavailable'
-            else authority_refusal(v_row, p_account, p_permission, p_feature, p_grants, p_is_protective, v_now)
-        end;
-    end if;
+        select coalesce(
+                   c.refusal,
+                   case when v_row.kind <> p_kind then 'claim_unavailable' end,
+                   a.refusal),
+               c.refusal is not null or v_row.kind <> p_kind
+               or is_evidence_of(a.body, a.observed_at, p_evidence, v_observed_at)
+          into outcome, v_is_told
+          from claim_refusal(
+               v_row, p_account, p_generation, p_worker, p_connection, p_epoch, p_token, p_nonce, v_now) as c
+         cross join authority(
+               v_row, p_account, p_permission, p_feature, p_grants, p_is_protective, v_now) as a;
+        exit when v_is_told or v_is_stored;
+        -- This may wait for another authorization of the connection, and then all is judged again.
+        perform store_own_member_evidence(
+            p_club, p_connection, p_epoch, p_account, p_worker, p_evidence, v_observed_at);
+        v_is_stored := true;
+    end loop;
+    judged_at := v_now;
     if outcome in ('stale_key', 'claim_unavailable', 'stale_lease', 'collector_disabled') then
         return next;
         return;
@@ -834,7 +834,7 @@ begin
     if outcome is null then
         update operations o
            set state = 'submitted', submitted_at = v_now, claim_expires_at = v_now + submission_life()
-         where o.club_id = p_club and o.id = p_operation and o.state = 'claimed'
+         where o.club_id = p_club and o.id = p_operation and o.state is not distinct from 'claimed'
         returning 'authorized', o.state, o.claim_expires_at, o.due_at + operation_grace()
           into outcome, state, expires_at, execute_before;
         outcome := coalesce(outcome, 'claim_unavailable');
@@ -867,43 +867,24 @@ CREATE OR REPLACE FUNCTION claim_life()
  IMMUTABLE PARALLEL SAFE
 RETURN '00:04:00'::interval;
 
-CREATE OR REPLACE FUNCTION claim_obstacle(p_account uuid, p_generation integer, p_worker uuid, p_club uuid, p_connection uuid, p_epoch timestamp with time zone, p_token bigint, p_now timestamp with time zone)
- RETURNS text
- LANGUAGE plpgsql
- STABLE
-AS $function$
-begin
-    if not key_is_current(p_account, p_generation, p_now) then
-        return 'stale_key';
-    end if;
-    if not lease_is_current(p_club, p_connection, p_account, p_worker, p_token, p_now) then
-        return 'stale_lease';
-    end if;
-    if not club_is_open(p_club) then
-        return 'club_inactive';
-    end if;
-    return connection_obstacle(p_club, p_connection, p_account, p_epoch, p_now);
-end
-$function$;
-
 CREATE OR REPLACE FUNCTION claim_operation(p_account uuid, p_generation integer, p_worker uuid, p_journal uuid, p_club uuid, p_connection uuid, p_epoch timestamp with time zone, p_token bigint, p_any_lane boolean)
  RETURNS TABLE(outcome text, judged_at timestamp with time zone, operation_id uuid, nonce uuid, kind text, payload text, due_at timestamp with time zone, execute_before timestamp with time zone, expires_at timestamp with time zone)
  LANGUAGE plpgsql
 AS $function$
 declare
+    v_synchronous_commit constant text := set_config('synchronous_commit', 'off', true); -- of this transaction only
     v_now constant timestamptz := lastcall_now();
     v_earliest constant timestamptz := v_now - operation_grace();
+    v_lease_until timestamptz;
     v_lanes integer[] := array[1, 2, 3];
-    v_lane integer;
-    v_id uuid;
 begin
     judged_at := v_now;
-    outcome := claim_obstacle(p_account, p_generation, p_worker, p_club, p_connection, p_epoch, p_token, v_now);
+    select s.obstacle, s.lease_until into outcome, v_lease_until
+      from claim_standing(p_account, p_generation, p_worker, p_club, p_connection, p_epoch, p_token, v_now) as s;
     if outcome <> 'none' then
         return next;
         return;
     end if;
-    outcome := 'nothing';
     if p_any_lane then
         select coalesce(array_agg(first.lane order by first.ready_at, first.lane), '{}')
           into v_lanes
@@ -917,65 +898,76 @@ begin
                 order by o.ready_at, o.id
                 limit 1) as first;
     end if;
-    foreach v_lane in array v_lanes loop
-        select o.id into v_id
-          from operations o
-         where o.club_id = p_club and o.connection_id = p_connection and o.epoch = p_epoch
-           and o.lane = v_lane and o.state = 'pending'
-           and o.ready_at between v_earliest and v_now and o.due_at >= v_earliest
-         order by o.ready_at, o.id
-         limit 1
-           for no key update skip locked;
-        exit when found;
-    end loop;
-    if v_id is not null then
-        -- WRK-17: a claim lives four minutes and never past the lease.
-        update operations o
-           set state = 'claimed', code = null,
-               claim_nonce = gen_random_uuid(), claim_account_id = p_account, claim_worker_id = p_worker,
-               claim_journal_id = p_journal, claim_fencing_token = p_token, claim_generation = p_generation,
-               claim_expires_at = least(
-                   v_now + claim_life(),
-                   (select l.expires_at from leases l where l.club_id = p_club and l.connection_id = p_connection))
-         where o.club_id = p_club and o.id = v_id and o.state = 'pending'
-        returning 'claimed', o.id, o.claim_nonce, o.kind, o.payload::text, o.due_at, o.due_at + operation_grace(),
-                  o.claim_expires_at
-          into outcome, operation_id, nonce, kind, payload, due_at, execute_before, expires_at;
-    end if;
+    -- The lanes are walked in that order, and only until one has a row. WRK-17: a claim lives four minutes and
+    -- never past the lease.
+    update operations o
+       set state = 'claimed', code = null,
+           claim_nonce = gen_random_uuid(), claim_account_id = p_account, claim_worker_id = p_worker,
+           claim_journal_id = p_journal, claim_fencing_token = p_token, claim_generation = p_generation,
+           claim_expires_at = least(v_now + claim_life(), v_lease_until)
+     where o.club_id = p_club and o.state is not distinct from 'pending'
+       and o.id = (
+           select first.id
+             from unnest(v_lanes) as l (lane)
+            cross join lateral (
+                  select r.id
+                    from operations r
+                   where r.club_id = p_club and r.connection_id = p_connection and r.epoch = p_epoch
+                     and r.lane = l.lane and r.state = 'pending'
+                     and r.ready_at between v_earliest and v_now and r.due_at >= v_earliest
+                   order by r.ready_at, r.id
+                   limit 1
+                     for no key update skip locked) as first
+            limit 1)
+    returning 'claimed', o.id, o.claim_nonce, o.kind, o.payload::text, o.due_at, o.due_at + operation_grace(),
+              o.claim_expires_at
+      into outcome, operation_id, nonce, kind, payload, due_at, execute_before, expires_at;
+    outcome := coalesce(outcome, 'nothing');
     return next;
 end
 $function$;
 
 CREATE OR REPLACE FUNCTION claim_refusal(p_row operations, p_account uuid, p_generation integer, p_worker uuid, p_connection uuid, p_epoch timestamp with time zone, p_token bigint, p_nonce uuid, p_now timestamp with time zone)
- RETURNS text
- LANGUAGE plpgsql
+ RETURNS TABLE(refusal text)
+ LANGUAGE sql
  STABLE
 AS $function$
-begin
-    if not key_is_current(p_account, p_generation, p_now) then
-        return 'stale_key';
-    end if;
-    if p_row.state is distinct from 'claimed' or p_row.claim_expires_at <= p_now
-       or not is_claim_of(p_row, p_account, p_worker, p_connection, p_epoch, p_token, p_nonce)
-    then
-        return 'claim_unavailable';
-    end if;
-    if not lease_is_current(p_row.club_id, p_connection, p_account, p_worker, p_token, p_now) then
-        return 'stale_lease';
-    end if;
-    return null;
-end
+    select case
+               when k.generation is null then 'stale_key'
+               when p_row.state is distinct from 'claimed' or p_row.claim_expires_at <= p_now
+                    or not is_claim_of(p_row, p_account, p_worker, p_connection, p_epoch, p_token, p_nonce)
+               then 'claim_unavailable'
+               when l.expires_at is null then 'stale_lease'
+           end
+      from (values (true)) as one
+      left join current_key(p_account, p_generation, p_now) as k on true
+      left join current_lease(p_row.club_id, p_connection, p_account, p_worker, p_token, p_now) as l on true
 $function$;
 
-CREATE OR REPLACE FUNCTION club_is_open(p_club uuid)
- RETURNS boolean
- LANGUAGE plpgsql
+CREATE OR REPLACE FUNCTION claim_standing(p_account uuid, p_generation integer, p_worker uuid, p_club uuid, p_connection uuid, p_epoch timestamp with time zone, p_token bigint, p_now timestamp with time zone)
+ RETURNS TABLE(obstacle text, lease_until timestamp with time zone)
+ LANGUAGE sql
  STABLE
 AS $function$
-begin
-    return exists (select from clubs c where c.id = p_club and c.state in ('active', 'paused'));
-end
+    select case
+               when k.generation is null then 'stale_key'
+               when l.expires_at is null then 'stale_lease'
+               when club_sends(c.state) is not true then 'club_inactive'
+               else coalesce(s.obstacle, 'epoch')
+           end,
+           l.expires_at
+      from (values (true)) as one
+      left join clubs c on c.id = p_club
+      left join current_key(p_account, p_generation, p_now) as k on true
+      left join current_lease(p_club, p_connection, p_account, p_worker, p_token, p_now) as l on true
+      left join connection_standing(p_club, p_connection, p_account, p_epoch, p_now) as s on true
 $function$;
+
+CREATE OR REPLACE FUNCTION club_sends(p_club_state text)
+ RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$ select p_club_state in ('active', 'paused') $function$;
 
 CREATE OR REPLACE FUNCTION club_standing(p_club uuid, p_person uuid)
  RETURNS TABLE(is_owner boolean, permissions text[], provider_role_ids text[], assignable_role_ids uuid[])
@@ -1004,27 +996,31 @@ AS $function$
 declare
     v_row operations;
 begin
-    if not is_commit_durable() then
-        raise exception 'synchronous_commit could not be set';
+    if not (is_commit_durable() and lock_fleet_and_account_shared(p_account)) then
+        raise exception 'the commit cannot be made durable, or the gates cannot be held';
     end if;
-
-    perform lock_fleet_and_account_shared(p_account);
     select * into v_row from operations o where o.club_id = p_club and o.id = p_operation for no key update;
 
     judged_at := lastcall_now();
     is_kept_as_evidence := false;
+    update operations o
+       set state = p_state, code = p_code, result = p_result, completed_at = judged_at
+     where o.club_id = p_club and o.id = p_operation and o.state is not distinct from 'submitted'
+       and is_claim_of(o, p_account, p_worker, p_connection, p_epoch, p_token, p_nonce)
+       and exists (select from current_key(p_account, p_generation, judged_at))
+    returning 'recorded', o.state, o.code
+      into outcome, state, code;
+    if found then
+        return next;
+        return;
+    end if;
+
     if not key_is_current(p_account, p_generation, judged_at) then
         outcome := 'stale_key';
     elsif not is_claim_of(v_row, p_account, p_worker, p_connection, p_epoch, p_token, p_nonce)
           or v_row.submitted_at is null
     then
         outcome := 'claim_unavailable';
-    elsif v_row.state = 'submitted' then
-        update operations o
-           set state = p_state, code = p_code, result = p_result, completed_at = judged_at
-         where o.club_id = p_club and o.id = p_operation and o.state = 'submitted'
-        returning 'recorded', o.state, o.code
-          into outcome, state, code;
     else
         outcome := 'already_settled';
         state := v_row.state;
@@ -1047,20 +1043,61 @@ CREATE OR REPLACE FUNCTION connection_obstacle(p_club uuid, p_connection uuid, p
 AS $function$
 begin
     return coalesce(
-        (select case
-                    when p_epoch is not null and c.epoch <> p_epoch then 'epoch'
-                    when c.state in ('disconnecting', 'disconnected') then 'epoch'
-                    when c.account_id <> p_account then 'epoch'
-                    when a.obstacle <> 'none' then a.obstacle
-                    when c.state not in ('active', 'degraded') then 'connection_state'
-                    when c.frozen_at is not null then 'frozen'
-                    when c.kill_switch then 'connection_switch'
-                    else 'none'
-                end
-           from connections c, account_obstacle(p_account, p_now) as a (obstacle)
-          where c.club_id = p_club and c.id = p_connection),
-        'epoch');
+        (select s.obstacle from connection_standing(p_club, p_connection, p_account, p_epoch, p_now) as s), 'epoch');
 end
+$function$;
+
+CREATE OR REPLACE FUNCTION connection_standing(p_club uuid, p_connection uuid, p_account uuid, p_epoch timestamp with time zone, p_now timestamp with time zone)
+ RETURNS TABLE(obstacle text, features text[], group_id text, vrchat_user_id text)
+ LANGUAGE sql
+ STABLE
+AS $function$
+    select case
+               when p_epoch is not null and c.epoch <> p_epoch then 'epoch'
+               when c.state in ('disconnecting', 'disconnected') then 'epoch'
+               when c.account_id <> p_account then 'epoch'
+               when s.account <> 'none' then s.account
+               when c.state not in ('active', 'degraded') then 'connection_state'
+               when c.frozen_at is not null then 'frozen'
+               when c.kill_switch then 'connection_switch'
+               else 'none'
+           end,
+           c.features, c.group_id, a.vrchat_user_id
+      from connections c
+      join accounts a on a.id = p_account
+      join fleet_settings f on f.id = 1
+     cross join lateral (
+           select account_obstacle_of(f.kill_switch, a.kill_switch, a.state, a.cooldown_until, p_now) as account) as s
+     where c.club_id = p_club and c.id = p_connection
+$function$;
+
+CREATE OR REPLACE FUNCTION current_key(p_account uuid, p_generation integer, p_now timestamp with time zone)
+ RETURNS TABLE(generation integer)
+ LANGUAGE sql
+ STABLE
+AS $function$
+    select k.generation
+      from accounts a
+      join worker_keys k on k.account_id = a.id and k.generation = a.credential_generation
+     where a.id = p_account
+       and k.generation = p_generation
+       and (k.revoked_at is null or k.revoked_at > p_now)
+$function$;
+
+CREATE OR REPLACE FUNCTION current_lease(p_club uuid, p_connection uuid, p_account uuid, p_worker uuid, p_token bigint, p_now timestamp with time zone)
+ RETURNS TABLE(expires_at timestamp with time zone)
+ LANGUAGE sql
+ STABLE
+AS $function$
+    select l.expires_at
+      from leases l
+     where l.club_id = p_club
+       and l.connection_id = p_connection
+       and l.account_id = p_account
+       and l.worker_id = p_worker
+       and l.fencing_token = p_token
+       and l.released_at is null
+       and l.expires_at > p_now
 $function$;
 
 CREATE OR REPLACE FUNCTION defer_operation(p_account uuid, p_generation integer, p_worker uuid, p_club uuid, p_connection uuid, p_epoch timestamp with time zone, p_token bigint, p_operation uuid, p_nonce uuid, p_code text, p_delay double precision)
@@ -1133,6 +1170,19 @@ CREATE OR REPLACE FUNCTION evidence_life()
  IMMUTABLE PARALLEL SAFE
 RETURN '00:01:00'::interval;
 
+CREATE OR REPLACE FUNCTION evidence_read_by(p_club uuid, p_connection uuid, p_epoch timestamp with time zone, p_account uuid, p_vrchat_user text, p_group text)
+ RETURNS TABLE(account_id uuid, observed_at timestamp with time zone, body jsonb)
+ LANGUAGE sql
+ STABLE
+AS $function$
+    select e.account_id, e.observed_at, e.body
+      from evidence e
+     where e.club_id = p_club and e.connection_id = p_connection
+       and e.kind = 'own_member' and e.subject = p_vrchat_user
+       and e.account_id = p_account and e.epoch = p_epoch
+       and e.body ->> 'groupId' = p_group
+$function$;
+
 CREATE OR REPLACE FUNCTION expire_claim(p_club uuid, p_operation uuid, p_nonce uuid, p_expires_at timestamp with time zone)
  RETURNS TABLE(is_done boolean, due_at timestamp with time zone, ready_at timestamp with time zone, account_id uuid)
  LANGUAGE plpgsql
@@ -1155,37 +1205,11 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION feature_is_on(p_club uuid, p_connection uuid, p_feature text)
- RETURNS boolean
- LANGUAGE plpgsql
- STABLE
-AS $function$
-begin
-    return exists (
-        select from connections c where c.club_id = p_club and c.id = p_connection and p_feature = any (c.features)
-    );
-end
-$function$;
-
 CREATE OR REPLACE FUNCTION fleet_gate_key()
  RETURNS bigint
  LANGUAGE sql
  IMMUTABLE
 AS $function$ select hashtextextended('lastcall.fleet', 0) $function$;
-
-CREATE OR REPLACE FUNCTION fresh_evidence(p_club uuid, p_connection uuid, p_epoch timestamp with time zone, p_account uuid, p_now timestamp with time zone)
- RETURNS jsonb
- LANGUAGE plpgsql
- STABLE
-AS $function$
-begin
-    return (
-        select e.body
-          from own_member_evidence(p_club, p_connection, p_epoch) as e
-         where e.account_id = p_account
-           and e.observed_at between p_now - evidence_life() and p_now);
-end
-$function$;
 
 CREATE OR REPLACE FUNCTION held_club_standing(p_club uuid, p_person uuid)
  RETURNS TABLE(is_owner boolean, permissions text[], provider_role_ids text[], assignable_role_ids uuid[])
@@ -1212,35 +1236,37 @@ $function$;
 
 CREATE OR REPLACE FUNCTION is_claim_of(p_row operations, p_account uuid, p_worker uuid, p_connection uuid, p_epoch timestamp with time zone, p_token bigint, p_nonce uuid)
  RETURNS boolean
- LANGUAGE plpgsql
+ LANGUAGE sql
  IMMUTABLE
 AS $function$
-begin
-    return coalesce(
+    select coalesce(
         p_row.connection_id = p_connection
         and p_row.epoch = p_epoch
         and p_row.claim_account_id = p_account
         and p_row.claim_worker_id = p_worker
         and p_row.claim_fencing_token = p_token
         and p_row.claim_nonce = p_nonce,
-        false);
-end
+        false)
 $function$;
 
 CREATE OR REPLACE FUNCTION is_commit_durable()
  RETURNS boolean
- LANGUAGE plpgsql
+ LANGUAGE sql
 AS $function$
-begin
-    return current_setting('synchronous_commit') not in ('off', 'local', 'remote_write')
-        or set_config('synchronous_commit', 'on', true) = 'on';
-end
+    select current_setting('synchronous_commit') not in ('off', 'local', 'remote_write')
+        or set_config('synchronous_commit', 'on', true) = 'on'
 $function$;
+
+CREATE OR REPLACE FUNCTION is_evidence_of(p_body jsonb, p_observed_at timestamp with time zone, p_brought jsonb, p_brought_from timestamp with time zone)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+AS $function$ select coalesce(p_observed_at >= p_brought_from - interval '1 second' and p_body = p_brought, false) $function$;
 
 CREATE OR REPLACE FUNCTION is_late(p_due_at timestamp with time zone, p_now timestamp with time zone)
  RETURNS boolean
  LANGUAGE sql
- IMMUTABLE PARALLEL SAFE
+ STABLE PARALLEL SAFE
 RETURN (p_now > (p_due_at + '00:15:00'::interval));
 
 CREATE OR REPLACE FUNCTION is_late_now(p_club uuid, p_operation uuid)
@@ -1261,11 +1287,21 @@ $function$;
 
 CREATE OR REPLACE FUNCTION is_protected_target(p_payload jsonb, p_body jsonb)
  RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$ select lower(p_payload ->> 'targetUserId') in (lower(p_body ->> 'ownerId'), lower(p_body ->> 'userId')) $function$;
+
+CREATE OR REPLACE FUNCTION is_role_of_group(p_body jsonb, p_role text)
+ RETURNS boolean
  LANGUAGE plpgsql
  IMMUTABLE
 AS $function$
 begin
-    return lower(p_payload ->> 'targetUserId') in (lower(p_body ->> 'ownerId'), lower(p_body ->> 'userId'));
+    if p_role is null or p_body -> 'roles' @> jsonb_build_array(jsonb_build_object('id', p_role)) then
+        return true;
+    end if;
+    return exists (
+        select from jsonb_array_elements(p_body -> 'roles') as r (role) where lower(r.role ->> 'id') = lower(p_role));
 end
 $function$;
 
@@ -1301,14 +1337,7 @@ CREATE OR REPLACE FUNCTION key_is_current(p_account uuid, p_generation integer, 
  STABLE
 AS $function$
 begin
-    return exists (
-        select
-          from accounts a
-          join worker_keys k on k.account_id = a.id and k.generation = a.credential_generation
-         where a.id = p_account
-           and k.generation = p_generation
-           and (k.revoked_at is null or k.revoked_at > p_now)
-    );
+    return exists (select from current_key(p_account, p_generation, p_now));
 end
 $function$;
 
@@ -1329,17 +1358,7 @@ CREATE OR REPLACE FUNCTION lease_is_current(p_club uuid, p_connection uuid, p_ac
  STABLE
 AS $function$
 begin
-    return exists (
-        select
-          from leases l
-         where l.club_id = p_club
-           and l.connection_id = p_connection
-           and l.account_id = p_account
-           and l.worker_id = p_worker
-           and l.fencing_token = p_token
-           and l.released_at is null
-           and l.expires_at > p_now
-    );
+    return exists (select from current_lease(p_club, p_connection, p_account, p_worker, p_token, p_now));
 end
 $function$;
 
@@ -1362,13 +1381,11 @@ end
 $function$;
 
 CREATE OR REPLACE FUNCTION lock_fleet_and_account_shared(p_account uuid)
- RETURNS void
- LANGUAGE plpgsql
+ RETURNS boolean
+ LANGUAGE sql
 AS $function$
-begin
-    perform pg_advisory_xact_lock_shared(fleet_gate_key());
-    perform pg_advisory_xact_lock_shared(account_gate_key(p_account));
-end
+    select pg_advisory_xact_lock_shared(fleet_gate_key()) is not null
+       and pg_advisory_xact_lock_shared(account_gate_key(p_account)) is not null
 $function$;
 
 CREATE OR REPLACE FUNCTION miss_late(p_clubs uuid[], p_operations uuid[])
@@ -1429,12 +1446,8 @@ AS $function$
     select e.account_id, e.observed_at, e.body
       from connections c
       join accounts a on a.id = c.account_id
-      join evidence e
-        on e.club_id = c.club_id and e.connection_id = c.id
-       and e.kind = 'own_member' and e.subject = a.vrchat_user_id
-       and e.account_id = a.id
-       and e.body ->> 'groupId' = c.group_id
-     where c.club_id = p_club and c.id = p_connection and e.epoch = p_epoch
+     cross join lateral evidence_read_by(c.club_id, c.id, p_epoch, a.id, a.vrchat_user_id, c.group_id) as e
+     where c.club_id = p_club and c.id = p_connection
 $function$;
 
 CREATE OR REPLACE FUNCTION person_holds(p_club uuid, p_person uuid, p_permission text)
@@ -1443,25 +1456,7 @@ CREATE OR REPLACE FUNCTION person_holds(p_club uuid, p_person uuid, p_permission
  STABLE PARALLEL SAFE
 AS $function$
 begin
-    return exists (
-        select
-        from people p
-        join clubs c on c.id = p_club and c.state <> 'deleting'
-        where p.id = p_person
-          and p.blocked_at is null
-          and (
-              c.owner_id = p.id
-              or exists (
-                  select
-                  from staff_assignments a
-                  join staff_roles r on r.club_id = a.club_id and r.id = a.role_id
-                  where a.club_id = p_club
-                    and a.person_id = p_person
-                    and r.state = 'active'
-                    and p_permission = any (r.permissions)
-              )
-          )
-    );
+    return exists (select from person_standing(p_club, p_person, p_permission, null) as s where s.holds);
 end
 $function$;
 
@@ -1471,27 +1466,30 @@ CREATE OR REPLACE FUNCTION person_may_assign(p_club uuid, p_person uuid, p_provi
  STABLE PARALLEL SAFE
 AS $function$
 begin
-    return exists (
-        select
-        from people p
-        join clubs c on c.id = p_club and c.state <> 'deleting'
-        where p.id = p_person
-          and p.blocked_at is null
-          and (
-              c.owner_id = p.id
-              or exists (
-                  select
-                  from staff_assignments a
-                  join staff_roles r on r.club_id = a.club_id and r.id = a.role_id
-                  where a.club_id = p_club
-                    and a.person_id = p_person
-                    and r.state = 'active'
-                    and 'assign_vrchat_roles' = any (r.permissions)
-                    and lower(p_provider_role) = any (r.permitted_provider_role_ids)
-              )
-          )
-    );
+    return exists (select from person_standing(p_club, p_person, null, p_provider_role) as s where s.may_assign);
 end
+$function$;
+
+CREATE OR REPLACE FUNCTION person_standing(p_club uuid, p_person uuid, p_permission text, p_provider_role text)
+ RETURNS TABLE(club_state text, holds boolean, may_assign boolean)
+ LANGUAGE sql
+ STABLE
+AS $function$
+    select c.state,
+           p.id is not null and (c.owner_id = p.id or coalesce(r.holds, false)),
+           p.id is not null and (c.owner_id = p.id or coalesce(r.may_assign, false))
+      from clubs c
+      left join people p on p.id = p_person and p.blocked_at is null and c.state <> 'deleting'
+      left join lateral (
+           select bool_or(p_permission = any (r.permissions)) as holds,
+                  bool_or('assign_vrchat_roles' = any (r.permissions)
+                          and lower(p_provider_role) = any (r.permitted_provider_role_ids)) as may_assign
+             from staff_assignments a
+             join staff_roles r on r.club_id = a.club_id and r.id = a.role_id
+            where a.club_id = p_club
+              and a.person_id = p_person
+              and r.state = 'active') as r on true
+     where c.id = p_club
 $function$;
 
 CREATE OR REPLACE FUNCTION preflight_refusal(p_row operations, p_account uuid, p_generation integer, p_worker uuid, p_connection uuid, p_epoch timestamp with time zone, p_token bigint, p_nonce uuid, p_now timestamp with time zone)
@@ -1500,8 +1498,10 @@ CREATE OR REPLACE FUNCTION preflight_refusal(p_row operations, p_account uuid, p
  STABLE
 AS $function$
 declare
-    v_refusal constant text := claim_refusal(
-        p_row, p_account, p_generation, p_worker, p_connection, p_epoch, p_token, p_nonce, p_now);
+    v_refusal constant text := (
+        select c.refusal
+          from claim_refusal(
+              p_row, p_account, p_generation, p_worker, p_connection, p_epoch, p_token, p_nonce, p_now) as c);
     v_obstacle text;
 begin
     if v_refusal is not null then
@@ -1779,29 +1779,6 @@ begin
             return next;
         end if;
     end loop;
-end
-$function$;
-
-CREATE OR REPLACE FUNCTION role_refusal(p_row operations, p_body jsonb)
- RETURNS text
- LANGUAGE plpgsql
- STABLE
-AS $function$
-declare
-    v_role constant text := p_row.payload ->> 'roleId';
-begin
-    if v_role is null then
-        return null;
-    end if;
-    if not exists (
-        select from jsonb_array_elements(p_body -> 'roles') as r (role) where lower(r.role ->> 'id') = lower(v_role)
-    ) then
-        return 'role_scope';
-    end if;
-    if not person_may_assign(p_row.club_id, p_row.actor_id, v_role) then
-        return 'role_not_assignable';
-    end if;
-    return null;
 end
 $function$;
 

@@ -148,8 +148,15 @@ async def test_after_the_database_clock_was_set_back_a_fresh_read_replaces_the_o
 
 async def test_evidence_of_an_earlier_epoch_is_none(world: World) -> None:
     await world.submitted(assignment(1))
-    where = (world.club_id, world.connection_id, world.epoch, world.account_id)
-    fresh = "select fresh_evidence($1, $2, $3, $4, lastcall_now()) is not null"
+    operation_id, _ = await world.claimed(assignment(2))
+    where = (operation_id, world.account_id)
+    fresh = """
+        select a.body is not null
+          from operations o
+         cross join authority(
+               o, $2, 'assign_vrchat_roles', 'membership_management', '{}', true, lastcall_now()) as a
+         where o.id = $1
+    """
     assert await world.run(fresh, *where)
     await world.run("update evidence set epoch = epoch - interval '1 second'")
     assert not await world.run(fresh, *where)

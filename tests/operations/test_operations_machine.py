@@ -48,7 +48,9 @@ def test_every_refusal_leads_where_the_machine_allows() -> None:
 
 
 def test_the_routine_gives_exactly_the_refusals_of_the_table() -> None:
-    judged = SQL["authorize.sql"] + _function("rows.sql", "claim_refusal")
+    judged = (
+        SQL["authorize.sql"] + _function("rows.sql", "claim_refusal") + _function("standing.sql", "authority")
+    )
     returned = set(
         re.findall(r"return '([a-z_]+)'|then '([a-z_]+)'$|else '([a-z_]+)'$", judged, re.MULTILINE)
     )
@@ -84,7 +86,8 @@ def test_every_update_of_a_row_names_the_states_it_may_leave() -> None:
     assert len(updates) >= 6
     for name, statement in updates:
         assert re.search(
-            r"state (?:= '[a-z]+'|in \('pending', 'claimed'\))", statement.partition("where")[2]
+            r"state (?:(?:=|is not distinct from) '[a-z]+'|in \('pending', 'claimed'\))",
+            statement.partition("where")[2],
         ), name
 
 

@@ -18,6 +18,7 @@ from operations_world import World, assignment
 
 from lastcall.clubs.permissions import ALL_PERMISSIONS
 from lastcall.clubs.policy import Standing
+from lastcall.connections.evidence import evidence_body
 from lastcall.connections.work import Ready
 from lastcall.db.connect import Connection
 from lastcall.operations import queries
@@ -214,6 +215,36 @@ async def test_steps_on_one_row_go_by_its_key(world: World) -> None:
             )
             assert done["outcome"] == "recorded"
             check(plans, "operations_pkey")
+
+
+async def test_a_transition_goes_by_key_where_the_statistics_know_no_row_in_that_state(world: World) -> None:
+    """Few rows are claimed or submitted at any moment, and many more were: the index of such a state looks empty
+    and is full of dead entries."""
+    await filled(world)
+    await world.run("delete from operations where state in ('claimed', 'submitted')")
+    await world.run("vacuum analyze operations")
+    await world.renew(timedelta(hours=1))
+    made = await world.enqueue(*[assignment(5000 + n) for n in range(2 * SETTLED)])
+    where = (world.club_id, world.connection_id, world.epoch)
+    async with explained(world) as (connection, plans):
+        for _ in made.operation_ids:
+            claim = await connection.fetchrow(
+                "select * from claim_operation($1, 1, $2, $3, $4, $5, $6, 1, false)",
+                *(world.account_id, world.worker_id, world.journal_id, *where),
+            )
+            held = (claim["operation_id"], claim["nonce"])
+            authorized = await connection.fetchrow(
+                "select * from authorize_operation($1, 1, $2, $3, $4, $5, 1, $6, $7, 'assign_role',"
+                " 'assign_vrchat_roles', 'membership_management', '{}', true, $8, '0')",
+                *(world.account_id, world.worker_id, *where, *held, evidence_body(world.evidence())),
+            )
+            done = await connection.fetchrow(
+                "select * from complete_operation($1, 1, $2, $3, $4, $5, 1, $6, $7, 'succeeded', null, null, $6)",
+                *(world.account_id, world.worker_id, *where, *held),
+            )
+            assert (authorized["outcome"], done["outcome"]) == ("authorized", "recorded")
+    used = {scan.get("Index Name", scan["Node Type"]) for scan in plans.of_operations()}
+    assert used == {"operations_runnable_idx", "operations_pkey", "ModifyTable"}
 
 
 async def test_the_work_source_names_the_earliest_claimable_row(world: World) -> None:

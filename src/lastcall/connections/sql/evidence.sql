@@ -43,7 +43,22 @@ begin
 end
 $$;
 
--- The newest evidence of this epoch read by the account that serves the connection now; at most one row.
+-- The newest evidence of this epoch read by this account, as itself and of this group; at most one row.
+create or replace function evidence_read_by(
+    p_club uuid, p_connection uuid, p_epoch timestamptz, p_account uuid, p_vrchat_user text, p_group text
+)
+returns table (account_id uuid, observed_at timestamptz, body jsonb)
+language sql stable
+as $$
+    select e.account_id, e.observed_at, e.body
+      from evidence e
+     where e.club_id = p_club and e.connection_id = p_connection
+       and e.kind = 'own_member' and e.subject = p_vrchat_user
+       and e.account_id = p_account and e.epoch = p_epoch
+       and e.body ->> 'groupId' = p_group
+$$;
+
+-- The same, of the account that serves the connection now.
 create or replace function own_member_evidence(p_club uuid, p_connection uuid, p_epoch timestamptz)
 returns table (account_id uuid, observed_at timestamptz, body jsonb)
 language sql stable
@@ -51,12 +66,8 @@ as $$
     select e.account_id, e.observed_at, e.body
       from connections c
       join accounts a on a.id = c.account_id
-      join evidence e
-        on e.club_id = c.club_id and e.connection_id = c.id
-       and e.kind = 'own_member' and e.subject = a.vrchat_user_id
-       and e.account_id = a.id
-       and e.body ->> 'groupId' = c.group_id
-     where c.club_id = p_club and c.id = p_connection and e.epoch = p_epoch
+     cross join lateral evidence_read_by(c.club_id, c.id, p_epoch, a.id, a.vrchat_user_id, c.group_id) as e
+     where c.club_id = p_club and c.id = p_connection
 $$;
 
 -- The group lets the account do all of this; '*' stands for everything. Without a list nothing is granted.

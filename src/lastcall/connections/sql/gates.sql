@@ -2,6 +2,8 @@
 -- out shares them, whoever takes authority away holds them alone. Waiters queue, so a switch is not starved by
 -- sharers who keep coming (a shared row would starve it). They are taken before the club's and the connection's gate.
 
+drop function if exists lock_fleet_and_account_shared(uuid); -- it returned nothing once
+
 create or replace function fleet_gate_key() returns bigint
 language sql immutable
 as $$ select hashtextextended('lastcall.fleet', 0) $$;
@@ -10,13 +12,12 @@ create or replace function account_gate_key(p_account uuid) returns bigint
 language sql immutable
 as $$ select hashtextextended('lastcall.account:' || p_account::text, 0) $$;
 
-create or replace function lock_fleet_and_account_shared(p_account uuid) returns void
-language plpgsql volatile
+-- Always true, once both are held. As a condition in PL/pgSQL it becomes part of the caller and costs no statement.
+create or replace function lock_fleet_and_account_shared(p_account uuid) returns boolean
+language sql volatile
 as $$
-begin
-    perform pg_advisory_xact_lock_shared(fleet_gate_key());
-    perform pg_advisory_xact_lock_shared(account_gate_key(p_account));
-end
+    select pg_advisory_xact_lock_shared(fleet_gate_key()) is not null
+       and pg_advisory_xact_lock_shared(account_gate_key(p_account)) is not null
 $$;
 
 create or replace function lock_fleet() returns void

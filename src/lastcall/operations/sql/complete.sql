@@ -14,27 +14,31 @@ as $$
 declare
     v_row operations;
 begin
-    if not is_commit_durable() then
-        raise exception 'synchronous_commit could not be set';
+    if not (is_commit_durable() and lock_fleet_and_account_shared(p_account)) then
+        raise exception 'the commit cannot be made durable, or the gates cannot be held';
     end if;
-
-    perform lock_fleet_and_account_shared(p_account);
     select * into v_row from operations o where o.club_id = p_club and o.id = p_operation for no key update;
 
     judged_at := lastcall_now();
     is_kept_as_evidence := false;
+    update operations o
+       set state = p_state, code = p_code, result = p_result, completed_at = judged_at
+     where o.club_id = p_club and o.id = p_operation and o.state is not distinct from 'submitted'
+       and is_claim_of(o, p_account, p_worker, p_connection, p_epoch, p_token, p_nonce)
+       and exists (select from current_key(p_account, p_generation, judged_at))
+    returning 'recorded', o.state, o.code
+      into outcome, state, code;
+    if found then
+        return next;
+        return;
+    end if;
+
     if not key_is_current(p_account, p_generation, judged_at) then
         outcome := 'stale_key';
     elsif not is_claim_of(v_row, p_account, p_worker, p_connection, p_epoch, p_token, p_nonce)
           or v_row.submitted_at is null
     then
         outcome := 'claim_unavailable';
-    elsif v_row.state = 'submitted' then
-        update operations o
-           set state = p_state, code = p_code, result = p_result, completed_at = judged_at
-         where o.club_id = p_club and o.id = p_operation and o.state = 'submitted'
-        returning 'recorded', o.state, o.code
-          into outcome, state, code;
     else
         outcome := 'already_settled';
         state := v_row.state;

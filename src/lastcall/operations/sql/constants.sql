@@ -17,7 +17,7 @@ language sql immutable parallel safe return 2;
 
 -- RCV-04: the exact boundary is still in time.
 create or replace function is_late(p_due_at timestamptz, p_now timestamptz) returns boolean
-language sql immutable parallel safe return p_now > p_due_at + interval '15 minutes';
+language sql stable parallel safe return p_now > p_due_at + interval '15 minutes';
 
 -- The first moment at which is_late holds: whoever wakes then finds work.
 create or replace function late_at(p_due_at timestamptz) returns timestamptz

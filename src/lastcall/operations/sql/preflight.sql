@@ -89,8 +89,10 @@ create or replace function preflight_refusal(
 language plpgsql stable
 as $$
 declare
-    v_refusal constant text := claim_refusal(
-        p_row, p_account, p_generation, p_worker, p_connection, p_epoch, p_token, p_nonce, p_now);
+    v_refusal constant text := (
+        select c.refusal
+          from claim_refusal(
+              p_row, p_account, p_generation, p_worker, p_connection, p_epoch, p_token, p_nonce, p_now) as c);
     v_obstacle text;
 begin
     if v_refusal is not null then

@@ -1,15 +1,15 @@
 -- What the steps share: is this the claim, and how an unsent row is taken out of its claim.
 
+drop function if exists claim_refusal(operations, uuid, integer, uuid, uuid, timestamptz, bigint, uuid, timestamptz);
+
 -- A database that acknowledges before it has written must not do so here: a submission that a crash forgets would be
 -- sent again. Stronger settings are left alone. (A SET clause of the function would end before its COMMIT.) The value
 -- is true in any case, so that a caller can use it without a statement of its own.
 create or replace function is_commit_durable() returns boolean
-language plpgsql volatile
+language sql volatile
 as $$
-begin
-    return current_setting('synchronous_commit') not in ('off', 'local', 'remote_write')
-        or set_config('synchronous_commit', 'on', true) = 'on';
-end
+    select current_setting('synchronous_commit') not in ('off', 'local', 'remote_write')
+        or set_config('synchronous_commit', 'on', true) = 'on'
 $$;
 
 -- Exactly that claim: every field of it, whoever asks.
@@ -17,42 +17,37 @@ create or replace function is_claim_of(
     p_row operations, p_account uuid, p_worker uuid, p_connection uuid, p_epoch timestamptz, p_token bigint,
     p_nonce uuid
 ) returns boolean
-language plpgsql immutable
+language sql immutable
 as $$
-begin
-    return coalesce(
+    select coalesce(
         p_row.connection_id = p_connection
         and p_row.epoch = p_epoch
         and p_row.claim_account_id = p_account
         and p_row.claim_worker_id = p_worker
         and p_row.claim_fencing_token = p_token
         and p_row.claim_nonce = p_nonce,
-        false);
-end
+        false)
 $$;
 
--- Why the worker may not go on with a claimed row, or null: before authorize, reject and defer alike. Called
--- in a statement after the locks.
+-- Why the worker may not go on with a claimed row, or null: before authorize, reject and defer alike. One row, for a
+-- statement after the locks.
 create or replace function claim_refusal(
     p_row operations, p_account uuid, p_generation integer, p_worker uuid, p_connection uuid, p_epoch timestamptz,
     p_token bigint, p_nonce uuid, p_now timestamptz
-) returns text
-language plpgsql stable
+)
+returns table (refusal text)
+language sql stable
 as $$
-begin
-    if not key_is_current(p_account, p_generation, p_now) then
-        return 'stale_key';
-    end if;
-    if p_row.state is distinct from 'claimed' or p_row.claim_expires_at <= p_now
-       or not is_claim_of(p_row, p_account, p_worker, p_connection, p_epoch, p_token, p_nonce)
-    then
-        return 'claim_unavailable';
-    end if;
-    if not lease_is_current(p_row.club_id, p_connection, p_account, p_worker, p_token, p_now) then
-        return 'stale_lease';
-    end if;
-    return null;
-end
+    select case
+               when k.generation is null then 'stale_key'
+               when p_row.state is distinct from 'claimed' or p_row.claim_expires_at <= p_now
+                    or not is_claim_of(p_row, p_account, p_worker, p_connection, p_epoch, p_token, p_nonce)
+               then 'claim_unavailable'
+               when l.expires_at is null then 'stale_lease'
+           end
+      from (values (true)) as one
+      left join current_key(p_account, p_generation, p_now) as k on true
+      left join current_lease(p_row.club_id, p_connection, p_account, p_worker, p_token, p_now) as l on true
 $$;
 
 -- Takes an unsent row back to pending or to the end p_state with p_code; false when it is not unsent any
