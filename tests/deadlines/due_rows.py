@@ -94,10 +94,11 @@ class DueRows:
 
     async def add(self, *due: datetime, is_bad: bool = False) -> list[UUID]:
         ids = [new_id() for _ in due]
-        await self.db.pool.executemany(
-            "insert into due_rows (club_id, id, due_at, is_bad) values ($1, $2, $3, $4)",
-            [(CLUB, row, moment, is_bad) for row, moment in zip(ids, due, strict=True)],
-        )
+        async with self.db.pool.acquire() as connection:
+            await connection.executemany(
+                "insert into due_rows (club_id, id, due_at, is_bad) values ($1, $2, $3, $4)",
+                [(CLUB, row, moment, is_bad) for row, moment in zip(ids, due, strict=True)],
+            )
         return ids
 
     async def overdue(

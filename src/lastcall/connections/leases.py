@@ -16,11 +16,12 @@ from lastcall.connections.signals import LEASE_EXPIRY, work
 from lastcall.connections.worker import LeaseHeld, Worker
 from lastcall.db.connect import Connection
 from lastcall.db.database import Database
+from lastcall.db.pool import RawPool
 from lastcall.db.transaction import Transaction
 from lastcall.deadlines.signals import Signal
 from lastcall.protocol.constants import LEASE_LIFE
 
-Fetcher: TypeAlias = "Connection | asyncpg.Pool[asyncpg.Record]"
+Fetcher: TypeAlias = Connection | RawPool
 
 _TAKE = "select * from take_lease($1, $2, $3, $4, $5, $6)"
 _RENEW = "select * from renew_lease($1, $2, $3, $4, $5, $6, $7, $8)"

@@ -16,6 +16,7 @@ from sqlalchemy.pool import AsyncAdaptedQueuePool
 
 from lastcall.db.bus import PostCommitBus, XidStatus, as_xid_status
 from lastcall.db.connect import APPLICATION_NAME, Connection, StatementCounter, TimeLimits, connect
+from lastcall.db.pool import RawPool
 from lastcall.db.transaction import OpenTransactions, Reader, Transaction
 from lastcall.errors import Unavailable
 
@@ -34,7 +35,7 @@ class Database:
         self._counter = StatementCounter()
         self._open = OpenTransactions()
         self._engine: AsyncEngine
-        self._pool: asyncpg.Pool[asyncpg.Record]
+        self._pool: RawPool
 
     @classmethod
     async def open(
@@ -54,6 +55,7 @@ class Database:
         return database
 
     async def _start(self, pool_size: int) -> None:
+        self._pool = RawPool(self.connect, pool_size)
         self._engine = create_async_engine(
             "postgresql+asyncpg://",
             async_creator=self.connect,
@@ -72,14 +74,6 @@ class Database:
             # The first connection asks the server about itself; later quiet must not include that.
             async with self._engine.connect():
                 pass
-            self._pool = await asyncpg.create_pool(
-                self.url,
-                connect=self._connect_for_pool,
-                connection_class=Connection,
-                min_size=0,
-                max_size=pool_size,
-                max_inactive_connection_lifetime=0,
-            )
         except BaseException:
             await self._engine.dispose()
             raise
@@ -94,7 +88,7 @@ class Database:
         await self._engine.dispose()
 
     @property
-    def pool(self) -> asyncpg.Pool[asyncpg.Record]:
+    def pool(self) -> RawPool:
         """Raw connections for hot steps. A call on it is its own transaction and sends no messages."""
         return self._pool
 
@@ -146,9 +140,6 @@ class Database:
                     await connection.invalidate()
         finally:
             await asyncio.shield(connection.close())
-
-    async def _connect_for_pool(self, *_: object, **__: object) -> Connection:
-        return await self.connect()
 
     def _count(self, *_: object) -> None:
         self._counter.value += 1

@@ -3,9 +3,9 @@
 
 -- What stands in the club for one person: its state, whether the person holds the permission there, and whether they
 -- may assign that VRChat role. The owner holds all, others what their active roles give together, a blocked person
--- and everybody in a club that is being deleted nothing. A VRChat role may be assigned when one active role both has assign_vrchat_roles and lists it; VRChat's ids
--- are compared without regard to case. No row: there is no such club. In SQL and stable, so that it is planned as part
--- of the statement that asks.
+-- nothing, nor anybody in a club that is being deleted. A VRChat role may be assigned when one active role both has
+-- assign_vrchat_roles and lists it; VRChat's ids are compared without regard to case. No row: there is no such club. In
+-- SQL and stable, so that it is planned as part of the statement that asks.
 create or replace function person_standing(p_club uuid, p_person uuid, p_permission text, p_provider_role text)
 returns table (club_state text, holds boolean, may_assign boolean)
 language sql stable
