@@ -21,6 +21,7 @@ from lastcall.clubs.policy import Standing
 from lastcall.connections.evidence import evidence_body
 from lastcall.connections.work import Ready
 from lastcall.db.connect import Connection
+from lastcall.db.cursor import FIRST, LAST
 from lastcall.operations import queries
 from lastcall.operations.kinds import KINDS
 from lastcall.operations.owners.claims import CLAIM_ORDER
@@ -274,14 +275,10 @@ async def test_pages_of_a_rare_kind_are_probed_by_kind(world: World) -> None:
         ):
             for _ in range(SETTLED):
                 plans.seen.clear()
-                await connection.fetch(
-                    queries._UPCOMING, world.club_id, kinds, queries._FIRST.time, queries._FIRST.id, 25
-                )
+                await connection.fetch(queries._UPCOMING, world.club_id, kinds, FIRST.time, FIRST.id, 25)
                 check(plans, index)
                 plans.seen.clear()
-                await connection.fetch(
-                    queries._HISTORY, world.club_id, kinds, queries._LAST.time, queries._LAST.id, 25, None
-                )
+                await connection.fetch(queries._HISTORY, world.club_id, kinds, LAST.time, LAST.id, 25, None)
                 check(plans, "operations_history_idx")
     async with world.db.read() as tx:
         assert len(await queries.upcoming(tx, everything, world.owner, world.club_id, limit=25)) == 25
