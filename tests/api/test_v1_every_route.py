@@ -79,6 +79,9 @@ LINES: dict[str, Line] = {
     "GET /clubs/{club}/invites": Line(READ, 200),
     "POST /clubs/{club}/invites": Line(ACCESS, 201, body={"roleIds": ["{role_id}"]}),
     "DELETE /clubs/{club}/invites/{invite_id}": Line(ACCESS, 204),
+    "POST /invites/accept": Line(
+        ACCESS, 200, unknown=None, who="operator", body={"token": "{invite_token}"}, **OWN
+    ),
     "GET /clubs/{club}/join-requests": Line(READ, 200, lacking=404),
     "POST /clubs/{club}/join-requests/{join_request_id}/approve": Line(ACCESS, 204, lacking=404, body={}),
     "POST /clubs/{club}/join-requests/{join_request_id}/reject": Line(ACCESS, 409, lacking=404, body={}),

@@ -30,16 +30,26 @@ from schemathesis.specs.openapi.checks import (
 )
 from tests.api.v1_kit import Api, open_api
 from tests.api.v1_things import things
+from tests.web.conftest import user
 
 from lastcall.api.v1.api import api_routes
 from lastcall.api.v1.description import description
 from lastcall.cli.server import bind, running_server
 from lastcall.db.database import Database
+from lastcall.db.ids import encode_id, new_id
 from lastcall.settings import Settings
 from lastcall.testing.database import TestServer
 
 EXAMPLES = 4
 """Calls of each kind and mode: enough to meet every branch of reading a call, few enough for every run."""
+SOME = settings(
+    max_examples=EXAMPLES,
+    deadline=None,
+    database=None,
+    derandomize=True,
+    phases=[Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 Result = TypeVar("Result")
 
@@ -51,6 +61,7 @@ class Running:
     url: str
     token: str
     ids: dict[str, str]
+    database: Database
     loop: asyncio.AbstractEventLoop
 
     def run(self, work: Coroutine[Any, Any, Result]) -> Result:
@@ -75,7 +86,7 @@ def running(postgres_servers: Any) -> Iterator[Running]:
         await stack.enter_async_context(running_server(Settings(public_url=url), database, taken=taken))
         await database.pool.execute("update people set is_operator = true where email = 'owner@example.org'")
         token = await api.token("owner", everything=True)
-        return Running(url, token, await things(api), loop)
+        return Running(url, token, await things(api), database, loop)
 
     try:
         yield asyncio.run_coroutine_threadsafe(start(), loop).result(60)
@@ -86,6 +97,26 @@ def running(postgres_servers: Any) -> Iterator[Running]:
         loop.close()
 
 
+def meant(ids: dict[str, str]) -> dict[str, Any]:
+    """What fields must hold to mean something; no description can say it, so made-up ones would all be refused
+    before a service does anything."""
+    return {
+        "name": f"Name {encode_id(new_id())}",
+        "displayName": "Somebody",
+        "slug": encode_id(new_id()),
+        "zone": "Europe/Berlin",
+        "email": f"{encode_id(new_id())}@example.org",
+        "ownerEmail": f"{encode_id(new_id())}@example.org",
+        "description": "",
+        "note": None,
+        "roleIds": [ids["role_id"]],
+        "assignableRoleIds": [ids["role_id"]],
+        "providerRoleIds": ["grol_1"],
+        "payloads": [{"kind": "ban_member", "targetUserId": user(1)}],
+        "schedule": {"kind": "immediate"},
+    }
+
+
 SCHEMA = schemathesis.openapi.from_dict(description(api_routes()))
 OPERATIONS = {f"{one.ok().method.upper()} {one.ok().path}": one.ok() for one in SCHEMA.get_all_operations()}
 
@@ -93,6 +124,8 @@ OPERATIONS = {f"{one.ok().method.upper()} {one.ok().path}": one.ok() for one in 
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_every_call_is_answered_as_described_whatever_is_sent(running: Running, name: str) -> None:
     operation = OPERATIONS[name]
+    # All of these calls together are more than one token may make in a minute.
+    running.run(running.database.pool.execute("delete from rate_limits"))
     real = {part: running.ids[part] for part in running.ids if f"{{{part}}}" in operation.path}
     ways = [
         operation.as_strategy(GenerationMode.POSITIVE, path_parameters=real),
@@ -102,23 +135,19 @@ def test_every_call_is_answered_as_described_whatever_is_sent(running: Running, 
     with requests.Session() as session:
         session.trust_env = False
 
-        for way in ways if real else ways[1:]:
+        def call(case: schemathesis.Case) -> None:
+            if (
+                case.meta
+                and case.meta.generation.mode is GenerationMode.POSITIVE
+                and isinstance(case.body, dict)
+            ):
+                case.body |= {name: value for name, value in meant(running.ids).items() if name in case.body}
+            headers = {"Authorization": f"Bearer {running.token}"}
+            answer = case.call(base_url=running.url, session=session, headers=headers)
+            case.validate_response(answer, checks=CHECKS)
 
-            @settings(
-                max_examples=EXAMPLES,
-                deadline=None,
-                database=None,
-                derandomize=True,
-                phases=[Phase.generate],
-                suppress_health_check=list(HealthCheck),
-            )
-            @given(case=way)
-            def call(case: schemathesis.Case) -> None:
-                headers = {"Authorization": f"Bearer {running.token}"}
-                answer = case.call(base_url=running.url, session=session, headers=headers)
-                case.validate_response(answer, checks=CHECKS)
-
-            call()
+        for way in ways if real else ways[:2]:
+            SOME(given(case=way)(call))()
 
 
 def test_an_answer_that_the_description_does_not_know_is_found(running: Running) -> None:

@@ -24,6 +24,7 @@ async def things(api: Api) -> dict[str, str]:
     asked = await create_invite(world.db, owner, world.club_id, [decode_id(role_id)], approves=False)
     made = await accept_invite(world.db, world.actors["guest"], asked.token)
     invite = await create_invite(world.db, owner, world.club_id, [decode_id(role_id)])
+    open_invite = await create_invite(world.db, owner, world.club_id, [decode_id(role_id)])
     session_id = owner.session_id
     assert session_id is not None
     return {
@@ -39,4 +40,5 @@ async def things(api: Api) -> dict[str, str]:
         "connection_id": encode_id(world.connection_id),
         "session_id": encode_id(session_id),
         "token_id": encode_id(token_id),
+        "invite_token": open_invite.token,
     }

@@ -11,8 +11,10 @@ from litestar.params import JSONBody
 from msgspec import Meta
 from msgspec.structs import replace
 
+from lastcall.access.acceptance import accept_invite
 from lastcall.access.invites import InviteKind, create_invite, revoke_invite
 from lastcall.access.queries import INVITES_PAGE, InviteState, InviteView, invites_page
+from lastcall.access.requests import RequestStatus
 from lastcall.api.v1.answers import answers
 from lastcall.api.v1.cursors import After, decode_cursor, encode_cursor
 from lastcall.api.v1.idempotency import Key, once
@@ -72,6 +74,20 @@ class InviteMade(Shape, frozen=True):
     token: str | None
 
 
+class Accept(Input, frozen=True):
+    """The token of an invite: what stands behind `/invites/` in its address."""
+
+    token: Annotated[str, Meta(min_length=1, max_length=100)]
+
+
+class Accepted(Shape, frozen=True):
+    """What the invite turned into: a join request, approved at once where the invite says so."""
+
+    club_id: Id
+    join_request_id: Id
+    status: RequestStatus
+
+
 @get("/clubs/{club:str}/invites", tags=TAGS, responses=answers(404))
 async def list_invites(
     db: NamedDependency[Database], actor: NamedDependency[Actor], club: PathId, cursor: After = None
@@ -119,6 +135,17 @@ async def end_invite(
     await revoke_invite(db, actor, known(club), known(invite_id))
 
 
+@post("/invites/accept", status_code=200, tags=TAGS, responses=answers(404, 409, body=True))
+async def accept_one_invite(
+    db: NamedDependency[Database], actor: NamedDependency[Actor], data: JSONBody[Accept]
+) -> Accepted:
+    """Accept an invite as the person the token acts for. Doing it again is answered the same."""
+    made = await accept_invite(db, actor, data.token)
+    return Accepted(
+        club_id=encode_id(made.club_id), join_request_id=encode_id(made.request_id), status=made.status
+    )
+
+
 def _invite(view: InviteView) -> Invite:
     return Invite(
         id=encode_id(view.id),
@@ -136,4 +163,4 @@ def _invite(view: InviteView) -> Invite:
     )
 
 
-HANDLERS = (list_invites, create_one_invite, end_invite)
+HANDLERS = (list_invites, create_one_invite, end_invite, accept_one_invite)
