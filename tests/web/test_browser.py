@@ -234,6 +234,15 @@ PAGES = (
     f"{CLUB}/scheduled/history",
     f"{CLUB}/new",
     f"{CLUB}/new/assign_role",
+    f"{CLUB}/start",
+    f"{CLUB}/staff",
+    f"{CLUB}/roles",
+    f"{CLUB}/roles/new",
+    f"{CLUB}/log",
+    f"{CLUB}/visibility",
+    f"{CLUB}/settings",
+    f"{CLUB}/settings/transfer",
+    f"{CLUB}/settings/delete",
     "/nothing",
 )
 
@@ -250,7 +259,10 @@ async def test_pages_fit_the_screen_and_axe_finds_nothing(
         lost.operation_ids[0],
     )
     found: list[str] = []
-    for name, paths in (("owner", PAGES), ("operator", ("/operator", "/operator/fleet/all"))):
+    for name, paths in (
+        ("owner", PAGES),
+        ("operator", ("/operator", "/operator/fleet/all", "/operator/clubs")),
+    ):
         context = await context_for(browser, site, world, name, phone=phone, dark=dark)
         page = await context.new_page()
         for path in paths:

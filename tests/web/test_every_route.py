@@ -17,6 +17,7 @@ from litestar.routes import HTTPRoute
 from tests.api.bodies import BODIES
 from tests.web.conftest import ROLE, Site, Visitor, World, user
 
+from lastcall.clubs.queries import read_settings, roles_of
 from lastcall.connections.accounts import add_account, rotate_key
 from lastcall.db.ids import encode_id, new_id
 from lastcall.mail.mailer import Mailer
@@ -51,6 +52,9 @@ class Line:
 
 
 STAFF_PAGE = Line(401, 401, 404, 200, None, 404, 200, unknown_path="/c/no-such-club")
+MANAGERS_PAGE = Line(401, 401, 404, 403, None, 404, 200, unknown_path="/c/no-such-club")
+OWNERS_PAGE = MANAGERS_PAGE
+CLUB = {"name": "Night Shift", "slug": "night-shift", "zone": "UTC", "retention_days": "30"}
 ACCOUNT_PAGE = Line(401, 401, None, None, None, None, 200)
 OPERATORS_PAGE = Line(401, 401, 404, 404, None, None, 200, who="operator")
 COMPOSE = {"role": ROLE, "people": user(1), "when": "now", "zone": "UTC"}
@@ -137,6 +141,113 @@ LINES: dict[str, Line] = {
         path=at("/c/night-shift/new/assign_role"),
         fields=lambda *_: COMPOSE | {"request_key": encode_id(new_id())},
     ),
+    "GET /c/{slug:str}/start": OWNERS_PAGE,
+    "GET /c/{slug:str}/staff": MANAGERS_PAGE,
+    "POST /c/{slug:str}/staff/{person_id:str}/roles": Line(
+        401,
+        401,
+        404,
+        403,
+        403,
+        404,
+        303,
+        path=at("/c/night-shift/staff/{member}/roles"),
+        fields=lambda _world, ids: {"role_id": ids["role"]},
+    ),
+    "GET /c/{slug:str}/staff/{person_id:str}/roles/{role_id:str}": Line(
+        401, 401, 404, 403, None, 404, 200, path=at("/c/night-shift/staff/{member}/roles/{role}")
+    ),
+    "POST /c/{slug:str}/staff/{person_id:str}/roles/{role_id:str}": Line(
+        401, 401, 404, 403, 403, 404, 303, path=at("/c/night-shift/staff/{member}/roles/{role}")
+    ),
+    "GET /c/{slug:str}/roles": MANAGERS_PAGE,
+    "GET /c/{slug:str}/roles/new": OWNERS_PAGE,
+    "POST /c/{slug:str}/roles/new": Line(
+        401,
+        401,
+        404,
+        403,
+        403,
+        None,
+        303,
+        fields=lambda *_: {"name": "Greeter", "permission": "view_members"},
+    ),
+    "GET /c/{slug:str}/roles/{role_id:str}": Line(
+        401, 401, 404, 403, None, 404, 200, path=at("/c/night-shift/roles/{role}")
+    ),
+    "POST /c/{slug:str}/roles/{role_id:str}": Line(
+        401,
+        401,
+        404,
+        403,
+        403,
+        404,
+        303,
+        path=at("/c/night-shift/roles/{spare_role}"),
+        fields=lambda _world, ids: {"name": "Helpers", "seen": ids["role_seen"]},
+    ),
+    "GET /c/{slug:str}/roles/{role_id:str}/delete": Line(
+        401, 401, 404, 403, None, 404, 200, path=at("/c/night-shift/roles/{other_role}/delete")
+    ),
+    "POST /c/{slug:str}/roles/{role_id:str}/delete": Line(
+        401,
+        401,
+        404,
+        403,
+        403,
+        404,
+        303,
+        path=at("/c/night-shift/roles/{other_role}/delete"),
+        fields=lambda _world, ids: {"seen": ids["role_seen"]},
+    ),
+    "GET /c/{slug:str}/log": MANAGERS_PAGE,
+    "GET /c/{slug:str}/log/{form:str}": Line(
+        401, 401, 404, 403, None, 404, 200, path=at("/c/night-shift/log/csv")
+    ),
+    "GET /c/{slug:str}/visibility": OWNERS_PAGE,
+    "POST /c/{slug:str}/visibility/{category:str}": Line(
+        401,
+        401,
+        404,
+        403,
+        403,
+        404,
+        303,
+        path=at("/c/night-shift/visibility/group_size"),
+        fields=lambda *_: {"audience": "owner", "seen": ""},
+    ),
+    "GET /c/{slug:str}/settings": OWNERS_PAGE,
+    "POST /c/{slug:str}/settings": Line(
+        401,
+        401,
+        404,
+        403,
+        403,
+        404,
+        303,
+        unknown_path="/c/no-such-club",
+        fields=lambda _world, ids: CLUB | {"seen": ids["club_seen"]},
+    ),
+    "GET /c/{slug:str}/settings/{act:str}": Line(
+        401, 401, 404, 403, None, 404, 200, path=at("/c/night-shift/settings/pause")
+    ),
+    "POST /c/{slug:str}/settings/{act:str}": Line(
+        401, 401, 404, 403, 403, 404, 303, path=at("/c/night-shift/settings/pause")
+    ),
+    "GET /c/{slug:str}/settings/transfer": OWNERS_PAGE,
+    "GET /c/{slug:str}/settings/delete": OWNERS_PAGE,
+    "GET /operator/clubs": OPERATORS_PAGE,
+    "POST /operator/clubs": Line(
+        401,
+        401,
+        404,
+        404,
+        403,
+        None,
+        303,
+        who="operator",
+        fields=lambda *_: CLUB | {"slug": "new-club", "owner_email": "new-owner@example.org"},
+    ),
     "GET /me": ACCOUNT_PAGE,
     "POST /me/name": Line(401, 401, None, None, 403, None, 303, fields=lambda *_: {"display_name": "Owner"}),
     "GET /me/email": ACCOUNT_PAGE,
@@ -188,7 +299,29 @@ LINES: dict[str, Line] = {
         path=at("/operator/account/{account}"),
         fields=lambda *_: {"on": "yes"},
     ),
-    # The last lines, because they end the session of whoever does them rightly.
+    # The last lines, because they end what the others need: the session, the club, the owner.
+    "POST /c/{slug:str}/settings/delete": Line(
+        401,
+        401,
+        404,
+        403,
+        403,
+        404,
+        422,  # It is not its short name; that the right one deletes is test_club_pages' business.
+        unknown_path="/c/no-such-club",
+        fields=lambda *_: {"confirm_slug": "another"},
+    ),
+    "POST /c/{slug:str}/settings/transfer": Line(
+        401,
+        401,
+        404,
+        403,
+        403,
+        404,
+        303,
+        unknown_path="/c/no-such-club",
+        fields=lambda _world, ids: {"new_owner_id": ids["member"]},
+    ),
     "POST /sign-in/{token:str}": Line(
         303, 303, None, None, 403, 401, 303, who="staff", path=at("/sign-in/{link}")
     ),
@@ -204,7 +337,14 @@ IDENTITY = """
 """
 API = "/api/v1/"
 """The API has no pages: tests/api/test_v1_every_route.py walks it."""
-IDS = ("{session_id:str}", "{token_id:str}", "{person_id:str}", "{passkey_id:str}", "{identity_id:str}")
+IDS = (
+    "{session_id:str}",
+    "{token_id:str}",
+    "{person_id:str}",
+    "{passkey_id:str}",
+    "{identity_id:str}",
+    "{role_id:str}",
+)
 WORKER = "/worker/v1/"
 """Worker calls have no cookies and no forms: what they answer to wrong keys, other clubs' connections
 and a disabled account is the second test's.
@@ -230,7 +370,18 @@ async def ids(world: World, site: Site) -> dict[str, str]:
     _, other = await redeem_sign_in_link(world.db, await make_sign_in_link(world.db, MAIL))
     unsent = Mailer(world.db, None, site.url)
     token_id, _ = await create_token(world.db, unsent, owner, "Old", [Scope.READ], timedelta(days=1))
+    async with world.db.read() as tx:
+        settings = await read_settings(tx, world.club_id)
+        other_role, role, spare_role = await roles_of(tx, world.club_id)
+    # "spare_role" is the one that the staff hold; its fixed moment lets two forms be made from it and another.
+    await world.db.pool.execute("update staff_roles set updated_at = $1", settings.created_at)
     return {
+        "member": encode_id(world.actors["staff"].person_id),
+        "role": encode_id(role.id),
+        "other_role": encode_id(other_role.id),
+        "spare_role": encode_id(spare_role.id),
+        "role_seen": settings.created_at.isoformat(),
+        "club_seen": settings.updated_at.isoformat(),
         "style": Assets().address("style.css").rsplit("/", 1)[1],
         "link": "",
         "request": encode_id(queued.request_id),
@@ -262,6 +413,8 @@ def unknown_path(line: Line, key: str) -> str:
         "{slug:str}": "night-shift",
         "{act:str}": "block",
         "{kind:str}": "dance",
+        "{form:str}": "pdf",
+        "{category:str}": "secrets",
         "{what:str}": "account",
         "{key:str}": NOBODY,
     }

@@ -20,7 +20,7 @@ class ClubPage:
     now: datetime
 
     def place(self, section: str) -> Place:
-        return Place(section, self.club.name, self.club.slug, self.club.zone)
+        return Place(section, self.club.name, self.club.slug, self.club.zone, self.standing)
 
     def path(self, rest: str) -> str:
         return f"/c/{self.club.slug}/{rest}"

@@ -12,6 +12,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from litestar import MediaType, Request, Response
 from litestar.response import Redirect
 
+from lastcall.clubs.policy import Standing
 from lastcall.db.ids import encode_id
 from lastcall.people.offer import Offer
 from lastcall.web import times
@@ -32,6 +33,8 @@ class Place:
     club_name: str | None = None
     club_slug: str | None = None
     club_zone: str | None = None
+    standing: Standing | None = None
+    """What the reader is in the club: the rail offers the pages they may open."""
 
 
 NOWHERE = Place(section="")

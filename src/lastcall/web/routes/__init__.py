@@ -9,17 +9,24 @@ from lastcall.web.access import Access, guard
 from lastcall.web.problems import page_problem
 from lastcall.web.room import provide_visitor, provide_web
 from lastcall.web.routes import (
+    activity,
+    club_settings,
     clubs,
     compose,
     me,
     operator,
+    operator_clubs,
     operator_mail,
     passkeys,
     people,
     providers,
+    roles,
     scheduled,
     sign_in,
+    staff,
+    start,
     static,
+    visibility,
 )
 
 HANDLERS = (
@@ -31,7 +38,14 @@ HANDLERS = (
     *clubs.HANDLERS,
     *scheduled.HANDLERS,
     *compose.HANDLERS,
+    *start.HANDLERS,
+    *staff.HANDLERS,
+    *roles.HANDLERS,
+    *activity.HANDLERS,
+    *visibility.HANDLERS,
+    *club_settings.HANDLERS,
     *people.HANDLERS,
+    *operator_clubs.HANDLERS,
     *operator.HANDLERS,
     *operator_mail.HANDLERS,
 )
