@@ -38,7 +38,6 @@ from lastcall.cli.server import bind, running_server
 from lastcall.db.database import Database
 from lastcall.db.ids import encode_id, new_id
 from lastcall.settings import Settings
-from lastcall.testing.database import TestServer
 
 EXAMPLES = 4
 """Calls of each kind and mode: enough to meet every branch of reading a call, few enough for every run."""
@@ -69,16 +68,14 @@ class Running:
 
 
 @pytest.fixture(scope="module")
-def running(postgres_servers: Any) -> Iterator[Running]:
-    server: TestServer = postgres_servers(None)
+def running(shared_url: str) -> Iterator[Running]:
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever)
     thread.start()
     stack = AsyncExitStack()
 
     async def start() -> Running:
-        database = await Database.open(await server.create("test_schemathesis"))
-        stack.push_async_callback(server.drop, "test_schemathesis")
+        database = await Database.open(shared_url)
         stack.push_async_callback(database.close)
         api: Api = await stack.enter_async_context(open_api(database))
         taken = bind("127.0.0.1", 0)

@@ -37,8 +37,8 @@ PUBLIC_URL = "https://lastcall.club.example"
 
 
 @pytest.fixture
-def database_url(shared_database_url: str) -> str:
-    return shared_database_url
+def database_url(shared_url: str) -> str:
+    return shared_url
 
 
 @pytest.fixture

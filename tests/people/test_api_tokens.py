@@ -30,8 +30,8 @@ DAY = timedelta(days=1)
 
 
 @pytest.fixture
-def database_url(shared_database_url: str) -> str:
-    return shared_database_url
+def database_url(shared_url: str) -> str:
+    return shared_url
 
 
 async def person(database: Database, *, is_operator: bool = False) -> Actor:

@@ -42,8 +42,8 @@ PUBLIC = "http://localhost:8420"
 
 
 @pytest.fixture
-def database_url(shared_database_url: str) -> str:
-    return shared_database_url
+def database_url(shared_url: str) -> str:
+    return shared_url
 
 
 @pytest.fixture

@@ -25,8 +25,8 @@ WRONG = "00000000"
 
 
 @pytest.fixture
-def database_url(shared_database_url: str) -> str:
-    return shared_database_url
+def database_url(shared_url: str) -> str:
+    return shared_url
 
 
 def browser(**more: Any) -> Browser:

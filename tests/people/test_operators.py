@@ -32,8 +32,8 @@ from lastcall.testing.locks import wait_until_blocked
 
 
 @pytest.fixture
-def database_url(shared_database_url: str) -> str:
-    return shared_database_url
+def database_url(shared_url: str) -> str:
+    return shared_url
 
 
 async def person(database: Database, name: str = "Sam", *, is_operator: bool = False) -> Actor:

@@ -49,8 +49,8 @@ async def _fresh_limits(database: Database) -> None:
 
 
 @pytest.fixture
-def database_url(shared_database_url: str) -> str:
-    return shared_database_url
+def database_url(shared_url: str) -> str:
+    return shared_url
 
 
 def mailer(database: Database) -> Mailer:

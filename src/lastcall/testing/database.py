@@ -1,4 +1,4 @@
-"""pytest fixtures: a server for each test process, a migrated template, a fresh database for each test.
+"""pytest fixtures: a server for each test process, a migrated template, a database as new for each test.
 
 Put ``pytest_plugins = ["lastcall.testing.database"]`` into the top ``conftest.py``.
 """
@@ -10,7 +10,7 @@ import itertools
 import os
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
@@ -41,32 +41,51 @@ OLDEST = DISTRIBUTION / "15" / "bin"
 """
 
 _TEMPLATE = "lastcall_template"
+_REUSE = Path(__file__).with_name("reuse.sql")
 _numbers = itertools.count(1)
 
 
 @dataclass(frozen=True)
 class TestServer:
-    """A running server with a migrated template database on it."""
+    """A running server with a migrated template database on it.
+
+    No database is dropped before the whole server is: copying and removing files is what tests would mostly
+    do then (on ext4 a new file is sought among those removed lately, which took a third of the machine).
+    """
 
     __test__ = False
 
     server: EmbeddedServer
+    _returned: list[str] = field(default_factory=list)
 
     def url_of(self, name: str) -> str:
         """Address of the database ``name`` on this server."""
         return urlunsplit(urlsplit(self.server.url)._replace(path=f"/{name}"))
 
-    async def create(self, name: str, template: str | None = _TEMPLATE) -> str:
+    async def create(self, name: str | None = None, template: str | None = _TEMPLATE) -> str:
         """A new database, migrated unless ``template`` is ``None``; returns its address."""
+        name = name or f"test_{os.getpid()}_{next(_numbers)}"
         source = template or "template1"
-        await self._execute(f"create database {name} template {source} strategy file_copy")
+        await self.execute(f"create database {name} template {source} strategy file_copy")
         return self.url_of(name)
 
-    async def drop(self, name: str) -> None:
-        """Drop the database and whoever is connected to it."""
-        await self._execute(f"drop database {name} with (force)")
+    async def take(self) -> str:
+        """Address of a migrated database that is as new: one that came back, else a copy of the template."""
+        return self._returned.pop() if self._returned else await self.create()
 
-    async def _execute(self, statement: str) -> None:
+    async def give_back(self, url: str) -> bool:
+        """For the next one to take, unless a trace would stay in it (``reuse.sql``)."""
+        connection = await connect(url)
+        try:
+            is_as_new: bool = await connection.fetchval("select lastcall_kept.restore()")
+        finally:
+            await connection.close()
+        if is_as_new:
+            self._returned.append(url)
+        return is_as_new
+
+    async def execute(self, statement: str) -> None:
+        """Run a statement of the whole server."""
         connection = await connect(self.server.maintenance_url)
         try:
             await connection.execute(statement)
@@ -120,19 +139,17 @@ def postgres(postgres_bin: Path | None, postgres_servers: Callable[[Path | None]
 
 
 @pytest.fixture
-async def empty_database_url(postgres: TestServer) -> AsyncIterator[str]:
+async def empty_database_url(postgres: TestServer) -> str:
     """Address of a database of this test's own with nothing in it."""
-    name = _fresh_name()
-    yield await postgres.create(name, template=None)
-    await postgres.drop(name)
+    return await postgres.create(template=None)
 
 
 @pytest.fixture
 async def database_url(postgres: TestServer) -> AsyncIterator[str]:
-    """Address of a migrated database of this test's own, with a clock that the test sets."""
-    name = _fresh_name()
-    yield await postgres.create(name)
-    await postgres.drop(name)
+    """Address of a migrated database of this test's own, as new, with a clock that the test sets."""
+    url = await postgres.take()
+    yield url
+    await postgres.give_back(url)
 
 
 @pytest.fixture
@@ -144,14 +161,12 @@ async def database(database_url: str) -> AsyncIterator[Database]:
 
 
 @pytest.fixture(scope="module")
-def shared_url(
-    postgres_servers: Callable[[Path | None], TestServer], request: pytest.FixtureRequest
-) -> Iterator[str]:
+def shared_url(postgres_servers: Callable[[Path | None], TestServer]) -> Iterator[str]:
     """Address of a migrated database that the tests of one module share: each keeps to clubs of its own."""
     server, loop = postgres_servers(None), asyncio.new_event_loop()
-    name = f"shared_{_fresh_name()}_{request.module.__name__.rpartition('.')[2]}"[:60]
-    yield loop.run_until_complete(server.create(name))
-    loop.run_until_complete(server.drop(name))
+    url = loop.run_until_complete(server.take())
+    yield url
+    loop.run_until_complete(server.give_back(url))
     loop.close()
 
 
@@ -177,9 +192,7 @@ async def _test_server(bin_dir: Path | None) -> AsyncIterator[TestServer]:
         await migrate(url, SCHEMA)
         connection = await connect(url)
         await connection.execute(INSTALL)
+        await connection.execute(_REUSE.read_text(encoding="utf-8"))
+        await connection.execute("call lastcall_kept.keep()")
         await connection.close()
         yield test_server
-
-
-def _fresh_name() -> str:
-    return f"test_{os.getpid()}_{next(_numbers)}"
