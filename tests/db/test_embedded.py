@@ -257,6 +257,51 @@ async def test_a_server_that_does_not_start_says_why(home: Path) -> None:
         assert await value(server.url, "select 1") == 1
 
 
+async def test_a_start_is_not_blamed_for_what_an_earlier_one_said(home: Path) -> None:
+    place = locate(home, choose_runner())
+    folder.prepare(place)
+    place.log.write_text("2026-01-01 00:00:00.000 UTC [7] FATAL:  the dog ate it\n")
+    with pytest.raises(Unavailable, match=r'did not start: .*"shared_buffers"'):
+        async with EmbeddedServer(home, settings={"shared_buffers": "nonsense"}):
+            pytest.fail("it started")
+
+
+WITHOUT_AN_ERROR = """
+echo 'sh: cannot create /dev/null: Permission denied'
+echo 'child process exited with exit code 2'
+echo 'initdb: removing data directory "x"'
+exit 1
+"""
+"""What initdb says when the shell fails with which it starts its server: no line is marked as an error."""
+
+
+@pytest.mark.parametrize(
+    ("trouble", "cause"),
+    [
+        ('ulimit -f 512; exec {initdb} "$@"', "pg_wal/xlogtemp"),
+        ('exec {initdb} "$@" --encoding=klingon', '"klingon" is not a valid server encoding name'),
+        (WITHOUT_AN_ERROR, "sh: cannot create /dev/null: Permission denied"),
+    ],
+    ids=["its server failed", "it refused", "nobody says error"],
+)
+async def test_a_data_folder_that_cannot_be_set_up_is_refused_with_the_cause(
+    home: Path, trouble: str, cause: str
+) -> None:
+    found, programs = find_binaries(), home.parent / "bin"
+    programs.mkdir()
+    (programs / "postgres").symlink_to(found.program("postgres"))
+    script = programs / "initdb"
+    script.write_text(f"#!/bin/sh\n{trouble.format(initdb=found.program('initdb'))}\n")
+    script.chmod(0o755)
+    with pytest.raises(Unavailable) as caught:
+        async with EmbeddedServer(home, programs):
+            pytest.fail("it started")
+    assert caught.value.code == "embedded_init_failed"
+    assert cause in caught.value.sentence
+    async with EmbeddedServer(home) as server:
+        assert await value(server.url, "select 1") == 1
+
+
 async def test_a_home_that_cannot_be_made_is_one_sentence(home: Path) -> None:
     home.write_text("a file")
     with pytest.raises(Unavailable, match="cannot be used") as caught:

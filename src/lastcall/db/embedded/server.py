@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -46,6 +47,12 @@ SETTINGS: Mapping[str, str] = {
     "log_min_error_statement": "panic",
 }
 """Given on the server's command line, so that an older data folder has them too."""
+
+_TELLING = re.compile(r"FATAL|PANIC|error:")
+_TIDYING = re.compile(r"initdb: (removing|data directory .* not removed)|child process exited with exit code")
+"""What initdb says last, whatever went wrong."""
+
+_LEVEL = re.compile(r"^.*(FATAL|PANIC|initdb: error): +")
 
 _POLL = 0.01
 _GLANCE = 1.0
@@ -185,6 +192,7 @@ class EmbeddedServer:
             "--data-checksums",
             *_locale(binaries.major),
         ]
+        begin = self._log_end()
         process = self._spawn(binaries, "initdb", arguments)
         await _until(lambda: process.poll() is not None, INIT_TIMEOUT)
         if process.poll() is None:
@@ -194,7 +202,7 @@ class EmbeddedServer:
             folders.forget_partial(folder)
             raise Unavailable(
                 "embedded_init_failed",
-                f"PostgreSQL could not set up {folder.data}: {self._last_words()}.",
+                f"PostgreSQL could not set up {folder.data}: {self._cause(begin)}.",
                 advice="Free disk space or correct permissions there, then start again.",
             )
         folders.partial(folder).rename(folder.data)
@@ -207,12 +215,13 @@ class EmbeddedServer:
         arguments = ["-D", str(folder.data)]
         for name, value in settings.items():
             arguments += ["-c", f"{name}={value}"]
+        begin = self._log_end()
         self._process = self._spawn(binaries, "postgres", arguments)
         if not _can_tie_lives():
             self._watchdog = _watch(self._process.pid)
-        await self._until_ready(self._process)
+        await self._until_ready(self._process, begin)
 
-    async def _until_ready(self, process: subprocess.Popen[bytes]) -> None:
+    async def _until_ready(self, process: subprocess.Popen[bytes], begin: int) -> None:
         def is_settled() -> bool:
             return process.poll() is not None or _is_ready(self._folder, process.pid)
 
@@ -225,7 +234,7 @@ class EmbeddedServer:
         if process.poll() is not None:
             raise Unavailable(
                 "embedded_start_failed",
-                f"PostgreSQL did not start: {self._last_words()}.",
+                f"PostgreSQL did not start: {self._cause(begin)}.",
                 advice=f"See {self._folder.log}.",
             )
 
@@ -254,13 +263,21 @@ class EmbeddedServer:
                 env={"PATH": os.defpath, "LC_ALL": "C", "TZ": "UTC"},
             )
 
-    def _last_words(self) -> str:
-        """The last line of the log that says something, without its time and level."""
-        with contextlib.suppress(OSError):
-            lines = self._folder.log.read_text(encoding="utf-8", errors="replace").splitlines()
-            telling = [line for line in lines if any(word in line for word in ("FATAL", "PANIC", "error:"))]
-            for line in (telling or lines)[-1:]:
-                return line.rsplit(":  ", 1)[-1].strip().rstrip(".")
+    def _log_end(self) -> int:
+        """Where the log ends now: what stands before is about an earlier start."""
+        with contextlib.suppress(FileNotFoundError):
+            return self._folder.log.stat().st_size
+        return 0
+
+    def _cause(self, begin: int) -> str:
+        """The line of the log from ``begin`` on that says most, without its time and level."""
+        with contextlib.suppress(OSError), self._folder.log.open("rb") as log:
+            log.seek(begin)
+            lines = log.read().decode(errors="replace").splitlines()
+            told = [line for line in lines if line.strip() and not _TIDYING.match(line)]
+            telling = [line for line in told if _TELLING.search(line)]
+            for line in (telling or told)[-1:]:
+                return _LEVEL.sub("", line).strip().rstrip(".")
         return "it says nothing"
 
     async def _stop(self) -> None:
