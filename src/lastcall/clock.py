@@ -11,6 +11,10 @@ import time
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
+GLANCE = timedelta(seconds=5)
+"""How often a wait looks at its clock: the timers of an event loop stand still while the host sleeps, so this is how
+late, at most, a wait ends that came due meanwhile."""
+
 
 class Clock(Protocol):
     """What a wait needs: two readings and a sleep, all in this clock's own seconds."""
@@ -29,20 +33,21 @@ class Clock(Protocol):
 
 
 class SystemClock:
-    """The host's clocks: ``CLOCK_BOOTTIME`` where there is one, else the monotonic clock."""
+    """The host's clocks: ``CLOCK_BOOTTIME``, or ``CLOCK_MONOTONIC`` on systems whose own counts sleep (macOS)."""
 
-    _boot_id = getattr(time, "CLOCK_BOOTTIME", None)
+    _boot_id = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
     def boot(self) -> float:
-        if self._boot_id is not None:
-            return time.clock_gettime(self._boot_id)
-        return time.monotonic()
+        return time.clock_gettime(self._boot_id)
 
     def wall(self) -> datetime:
         return datetime.now(UTC)
 
     async def sleep(self, delay: timedelta) -> None:
-        await asyncio.sleep(max(0.0, delay.total_seconds()))
+        until = self.boot() + delay.total_seconds()
+        await asyncio.sleep(0)
+        while (left := until - self.boot()) > 0:  # noqa: ASYNC110 - waking from sleep sends no event
+            await asyncio.sleep(min(left, GLANCE.total_seconds()))
 
 
 SYSTEM_CLOCK = SystemClock()

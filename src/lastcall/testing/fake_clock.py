@@ -7,6 +7,8 @@ import heapq
 from datetime import UTC, datetime, timedelta
 from itertools import count
 
+from lastcall.clock import GLANCE
+
 QUIET_TURNS = 40
 """Turns of the event loop after which tasks that wait for nothing real have come to rest."""
 
@@ -18,8 +20,8 @@ class FakeClock:
     """A ``Clock`` whose sleepers wake in order, each at exactly its moment, when the test advances it.
 
     Kept in whole microseconds. ``advance`` moves all of its time; ``set_wall`` moves the wall clock alone, as
-    an operator or a time server does; ``suspend`` lets the host sleep: time goes on, but sleepers do not
-    notice, since the timers of an event loop stand still meanwhile.
+    an operator or a time server does; ``suspend`` lets the host sleep: time goes on, and sleepers notice when
+    they next look at the clock, as late as the real clock allows.
     """
 
     def __init__(self, start: datetime = START, uptime: timedelta = timedelta(hours=5)) -> None:
@@ -72,8 +74,14 @@ class FakeClock:
 
     def suspend(self, delay: timedelta) -> None:
         """The host slept for ``delay``: both clocks moved, the sleepers' timers did not."""
-        self._boot += delay // MICROSECOND
+        slept = delay // MICROSECOND
+        self._boot += slept
         self._wall += delay
+        glance = self._timer + GLANCE // MICROSECOND
+        self._sleepers = [
+            (min(due, max(due - slept, glance)), order, future) for due, order, future in self._sleepers
+        ]
+        heapq.heapify(self._sleepers)
 
     @property
     def next_sleeper(self) -> timedelta | None:
