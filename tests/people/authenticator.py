@@ -9,9 +9,9 @@ import secrets
 from dataclasses import dataclass, field
 from typing import Any
 
-import cbor2
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
+from webauthn.helpers import encode_cbor
 
 USER_PRESENT, USER_VERIFIED, HAS_KEY = 0x01, 0x04, 0x40
 
@@ -40,11 +40,11 @@ class Authenticator:
         self.user_handle = data(options["user"]["id"])
         numbers = self.key.public_key().public_numbers()
         cose = {1: 2, 3: -7, -1: 1, -2: numbers.x.to_bytes(32), -3: numbers.y.to_bytes(32)}
-        attested = bytes(16) + len(self.credential_id).to_bytes(2) + self.credential_id + cbor2.dumps(cose)
+        attested = bytes(16) + len(self.credential_id).to_bytes(2) + self.credential_id + encode_cbor(cose)
         signed = self._signed(options["rp"]["id"], HAS_KEY, lies) + attested
         client_data = self._client_data("webauthn.create", options, lies)
         statement = {"fmt": "none", "attStmt": {}, "authData": signed}
-        return self._answer(clientDataJSON=text(client_data), attestationObject=text(cbor2.dumps(statement)))
+        return self._answer(clientDataJSON=text(client_data), attestationObject=text(encode_cbor(statement)))
 
     def get(self, options: dict[str, Any], **lies: Any) -> str:
         """The answer to ``navigator.credentials.get``, as the page sends it."""
