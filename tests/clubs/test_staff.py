@@ -190,11 +190,12 @@ async def test_a_blocked_person_holds_nothing_and_every_gate_they_stood_behind_m
     assert await sql_holds(database, house, house.guest, "manage_bans")
     before = await gate(database, house.club_id)
     await block_person(database, None, house.guest.person_id)
-    assert await gate(database, house.club_id) == before + 1
+    between = await gate(database, house.club_id)
+    assert between > before
     assert not await sql_holds(database, house, house.guest, "manage_bans")
     assert not await sql_may_assign(database, house, house.guest, "grol_vip")
     await block_person(database, None, house.owner.person_id)
-    assert await gate(database, house.club_id) == before + 2
+    assert await gate(database, house.club_id) > between
     assert not await sql_holds(database, house, house.owner, "manage_bans")
     async with database.read() as tx:
         assert not (await standing(tx, house.club_id, house.owner.person_id)).is_staff

@@ -32,25 +32,18 @@ async def hold_gate(tx: Transaction, club_id: UUID) -> None:
 
 
 async def bump_gates_of_person(tx: Transaction, person_id: UUID) -> None:
-    """The same for every club the person owns or works for, in id order, so that two callers cannot deadlock;
-    then the person's row is locked.
+    """The same for every club the person owns or works for, in id order, so that two callers cannot deadlock.
 
-    Gates come before people in the lock order, so somebody may give them a club or a role between the two. Their
-    clubs are therefore read again with the row locked, which nobody who gives them something gets past
-    (``lock_person``): if there are new ones, the row is let go and their gates are taken first.
+    Gates come before people in the lock order, so somebody may give them a club or a role between the two
+    (``lock_person``). Whoever takes all from a person therefore calls this first, and again once the person's row
+    is locked and nobody can give them anything any more.
     """
-    passed: set[UUID] = set()
-    while True:
-        new = await _clubs_of(tx, person_id) - passed
-        for club_id in sorted(new):
-            await bump_gate(tx, club_id)
-        passed |= new
-        await tx.raw.execute("savepoint gates_of_person")
-        await tx.execute(select(Person.id).where(Person.id == person_id).with_for_update(key_share=True))
-        if await _clubs_of(tx, person_id) <= passed:
-            await tx.raw.execute("release savepoint gates_of_person")
-            return
-        await tx.raw.execute("rollback to savepoint gates_of_person")
+    clubs = union(
+        select(Club.id).where(Club.owner_id == person_id),
+        select(StaffAssignment.club_id).where(StaffAssignment.person_id == person_id),
+    )
+    for club_id in sorted((await tx.execute(clubs)).scalars().all()):
+        await bump_gate(tx, club_id)
 
 
 async def lock_person(tx: Transaction, person_id: UUID) -> bool:
@@ -58,11 +51,3 @@ async def lock_person(tx: Transaction, person_id: UUID) -> bool:
     transaction ends. Call it after the club's gate."""
     found = select(Person.id).where(Person.id == person_id, Person.blocked_at.is_(None))
     return await tx.scalar(found.with_for_update(read=True)) is not None
-
-
-async def _clubs_of(tx: Transaction, person_id: UUID) -> set[UUID]:
-    clubs = union(
-        select(Club.id).where(Club.owner_id == person_id),
-        select(StaffAssignment.club_id).where(StaffAssignment.person_id == person_id),
-    )
-    return set((await tx.execute(clubs)).scalars().all())

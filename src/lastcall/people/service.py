@@ -66,6 +66,7 @@ async def block_person(db: Database, actor: Actor | None, person_id: UUID) -> No
     async with db.transaction() as tx:
         await person_blocked(tx, person_id)
         await _lock(tx, actor, person_id)
+        await person_blocked(tx, person_id)  # for a club that let them in until the lock was had
         blocked = await tx.scalar(
             update(Person)
             .where(Person.id == person_id, Person.blocked_at.is_(None))
