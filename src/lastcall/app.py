@@ -160,6 +160,7 @@ def create_app(house: House, *, logs_requests: bool = False) -> Litestar:
         deadlines=house.scheduler.status,
         presence=house.board.presence,
         mailer=house.mailer,
+        public_url=house.settings.public_url,
         offer=house.offer,
     )
     headers = _Headers(is_https=house.settings.is_https)

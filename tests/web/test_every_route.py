@@ -15,11 +15,15 @@ import pytest
 from litestar import Litestar
 from litestar.routes import HTTPRoute
 from tests.api.bodies import BODIES
-from tests.web.conftest import ROLE, Site, Visitor, World, user
+from tests.web.conftest import Site, Visitor, World
+from tests.web.page_lines import LINES, MAIL
+from tests.web.route_lines import Line
 
+from lastcall.access.invites import InviteKind, create_invite
+from lastcall.access.requests import AgentSubject, record_join_request
 from lastcall.clubs.queries import read_settings, roles_of
 from lastcall.connections.accounts import add_account, rotate_key
-from lastcall.db.ids import encode_id, new_id
+from lastcall.db.ids import decode_id, encode_id, new_id
 from lastcall.mail.mailer import Mailer
 from lastcall.people.api_tokens import create_token
 from lastcall.people.scopes import Scope
@@ -27,306 +31,8 @@ from lastcall.people.sign_in import make_sign_in_link, redeem_sign_in_link
 from lastcall.web.assets import Assets
 
 NOBODY = "0" * 26
-MAIL = "owner@example.org"
 
 
-@dataclass(frozen=True)
-class Line:
-    """What one route answers. ``None``: the case cannot arise for it.
-
-    ``lacking`` is staff of the club without any permission (for an operator's page: somebody who is none);
-    ``unknown`` has an id in its address that nobody has; ``right`` is who may, done rightly.
-    """
-
-    signed_out: int
-    expired: int
-    wrong_club: int | None
-    lacking: int | None
-    bad_form: int | None
-    unknown: int | None
-    right: int
-    who: str = "owner"
-    path: Callable[[World, dict[str, str]], str] | None = None
-    unknown_path: str | None = None
-    fields: Callable[[World, dict[str, str]], dict[str, str]] = lambda _world, _ids: {}
-
-
-STAFF_PAGE = Line(401, 401, 404, 200, None, 404, 200, unknown_path="/c/no-such-club")
-MANAGERS_PAGE = Line(401, 401, 404, 403, None, 404, 200, unknown_path="/c/no-such-club")
-OWNERS_PAGE = MANAGERS_PAGE
-CLUB = {"name": "Night Shift", "slug": "night-shift", "zone": "UTC", "retention_days": "30"}
-ACCOUNT_PAGE = Line(401, 401, None, None, None, None, 200)
-OPERATORS_PAGE = Line(401, 401, 404, 404, None, None, 200, who="operator")
-COMPOSE = {"role": ROLE, "people": user(1), "when": "now", "zone": "UTC"}
-
-
-def at(template: str) -> Callable[[World, dict[str, str]], str]:
-    return lambda _world, ids: template.format(**ids)
-
-
-LINES: dict[str, Line] = {
-    "GET /static/{name:str}": Line(200, 200, None, None, None, 404, 200, path=at("/static/{style}")),
-    "GET /ops/health": Line(200, 200, None, None, None, None, 200),
-    "GET /sign-in": Line(200, 200, None, None, None, None, 200),
-    "GET /sign-in/{token:str}": Line(200, 200, None, None, None, 401, 200, path=at("/sign-in/{link}")),
-    "POST /sign-in": Line(303, 303, None, None, 403, None, 303, fields=lambda *_: {"email": MAIL}),
-    "GET /sign-in/code": Line(200, 200, None, None, None, None, 200),
-    # A code that nobody was sent; that the right one signs in is test_sign_in_pages' business.
-    "POST /sign-in/code": Line(401, 401, None, None, 403, None, 401, fields=lambda *_: {"code": "ab12cd34"}),
-    "GET /sign-in/confirm": Line(401, 401, None, None, None, None, 303),
-    "POST /sign-in/confirm/mail": Line(401, 401, None, None, 403, None, 303),
-    "POST /sign-in/confirm": Line(401, 401, None, None, 403, None, 422, fields=lambda *_: {"code": "x"}),
-    # The other tests' server has an address without passkeys and no provider: test_ways has one with both.
-    "POST /sign-in/passkey/options": Line(404, 404, None, None, 403, None, 404),
-    "POST /sign-in/passkey": Line(404, 404, None, None, 403, None, 404),
-    "POST /sign-in/confirm/passkey/options": Line(401, 401, None, None, 403, None, 404),
-    "POST /sign-in/confirm/passkey": Line(401, 401, None, None, 403, None, 404),
-    "POST /sign-in/with/{provider:str}": Line(404, 404, None, None, 403, 404, 404),
-    "GET /sign-in/with/{provider:str}/back": Line(404, 404, None, None, None, 404, 404),
-    "POST /sign-in/confirm/with/{provider:str}": Line(401, 401, None, None, 403, 404, 404),
-    "GET /me/sign-in": ACCOUNT_PAGE,
-    "POST /me/passkeys/options": Line(401, 401, None, None, 403, None, 404),
-    "POST /me/passkeys": Line(401, 401, None, None, 403, None, 404),
-    "POST /me/passkeys/{passkey_id:str}/remove": Line(
-        401, 401, 404, 404, 403, 404, 303, path=at("/me/passkeys/{passkey}/remove")
-    ),
-    "POST /me/link/{provider:str}": Line(401, 401, None, None, 403, 404, 404),
-    "POST /me/identities/{identity_id:str}/remove": Line(
-        401, 401, 404, 404, 403, 404, 303, path=at("/me/identities/{identity}/remove")
-    ),
-    "GET /": Line(401, 401, None, None, None, None, 200),
-    "GET /c/{slug:str}/scheduled": STAFF_PAGE,
-    "GET /c/{slug:str}/scheduled/history": STAFF_PAGE,
-    "GET /c/{slug:str}/requests/{request_id:str}": Line(
-        401, 401, 404, 404, None, 404, 200, path=at("/c/night-shift/requests/{request}")
-    ),
-    "GET /c/{slug:str}/scheduled/{operation_id:str}/cancel": Line(
-        401, 401, 404, 404, None, 404, 200, path=at("/c/night-shift/scheduled/{operation}/cancel?revision=1")
-    ),
-    "POST /c/{slug:str}/scheduled/{operation_id:str}/cancel": Line(
-        401,
-        401,
-        404,
-        404,
-        403,
-        404,
-        303,
-        path=at("/c/night-shift/scheduled/{operation}/cancel"),
-        fields=lambda _world, _ids: {"revision": "1"},
-    ),
-    "GET /c/{slug:str}/live/scheduled": STAFF_PAGE,
-    "GET /c/{slug:str}/new": STAFF_PAGE,
-    "GET /c/{slug:str}/new/{kind:str}": Line(
-        401, 401, 404, 403, None, 404, 200, path=at("/c/night-shift/new/ban_member")
-    ),
-    "POST /c/{slug:str}/new/{kind:str}/review": Line(
-        401,
-        401,
-        404,
-        403,
-        403,
-        404,
-        200,
-        path=at("/c/night-shift/new/assign_role/review"),
-        fields=lambda *_: COMPOSE,
-    ),
-    "POST /c/{slug:str}/new/{kind:str}": Line(
-        401,
-        401,
-        404,
-        403,
-        403,
-        404,
-        303,
-        path=at("/c/night-shift/new/assign_role"),
-        fields=lambda *_: COMPOSE | {"request_key": encode_id(new_id())},
-    ),
-    "GET /c/{slug:str}/start": OWNERS_PAGE,
-    "GET /c/{slug:str}/staff": MANAGERS_PAGE,
-    "POST /c/{slug:str}/staff/{person_id:str}/roles": Line(
-        401,
-        401,
-        404,
-        403,
-        403,
-        404,
-        303,
-        path=at("/c/night-shift/staff/{member}/roles"),
-        fields=lambda _world, ids: {"role_id": ids["role"]},
-    ),
-    "GET /c/{slug:str}/staff/{person_id:str}/roles/{role_id:str}": Line(
-        401, 401, 404, 403, None, 404, 200, path=at("/c/night-shift/staff/{member}/roles/{role}")
-    ),
-    "POST /c/{slug:str}/staff/{person_id:str}/roles/{role_id:str}": Line(
-        401, 401, 404, 403, 403, 404, 303, path=at("/c/night-shift/staff/{member}/roles/{role}")
-    ),
-    "GET /c/{slug:str}/roles": MANAGERS_PAGE,
-    "GET /c/{slug:str}/roles/new": OWNERS_PAGE,
-    "POST /c/{slug:str}/roles/new": Line(
-        401,
-        401,
-        404,
-        403,
-        403,
-        None,
-        303,
-        fields=lambda *_: {"name": "Greeter", "permission": "view_members"},
-    ),
-    "GET /c/{slug:str}/roles/{role_id:str}": Line(
-        401, 401, 404, 403, None, 404, 200, path=at("/c/night-shift/roles/{role}")
-    ),
-    "POST /c/{slug:str}/roles/{role_id:str}": Line(
-        401,
-        401,
-        404,
-        403,
-        403,
-        404,
-        303,
-        path=at("/c/night-shift/roles/{spare_role}"),
-        fields=lambda _world, ids: {"name": "Helpers", "seen": ids["role_seen"]},
-    ),
-    "GET /c/{slug:str}/roles/{role_id:str}/delete": Line(
-        401, 401, 404, 403, None, 404, 200, path=at("/c/night-shift/roles/{other_role}/delete")
-    ),
-    "POST /c/{slug:str}/roles/{role_id:str}/delete": Line(
-        401,
-        401,
-        404,
-        403,
-        403,
-        404,
-        303,
-        path=at("/c/night-shift/roles/{other_role}/delete"),
-        fields=lambda _world, ids: {"seen": ids["role_seen"]},
-    ),
-    "GET /c/{slug:str}/log": MANAGERS_PAGE,
-    "GET /c/{slug:str}/log/{form:str}": Line(
-        401, 401, 404, 403, None, 404, 200, path=at("/c/night-shift/log/csv")
-    ),
-    "GET /c/{slug:str}/visibility": OWNERS_PAGE,
-    "POST /c/{slug:str}/visibility/{category:str}": Line(
-        401,
-        401,
-        404,
-        403,
-        403,
-        404,
-        303,
-        path=at("/c/night-shift/visibility/group_size"),
-        fields=lambda *_: {"audience": "owner", "seen": ""},
-    ),
-    "GET /c/{slug:str}/settings": OWNERS_PAGE,
-    "POST /c/{slug:str}/settings": Line(
-        401,
-        401,
-        404,
-        403,
-        403,
-        404,
-        303,
-        unknown_path="/c/no-such-club",
-        fields=lambda _world, ids: CLUB | {"seen": ids["club_seen"]},
-    ),
-    "GET /c/{slug:str}/settings/{act:str}": Line(
-        401, 401, 404, 403, None, 404, 200, path=at("/c/night-shift/settings/pause")
-    ),
-    "POST /c/{slug:str}/settings/{act:str}": Line(
-        401, 401, 404, 403, 403, 404, 303, path=at("/c/night-shift/settings/pause")
-    ),
-    "GET /c/{slug:str}/settings/transfer": OWNERS_PAGE,
-    "GET /c/{slug:str}/settings/delete": OWNERS_PAGE,
-    "GET /operator/clubs": OPERATORS_PAGE,
-    "POST /operator/clubs": Line(
-        401,
-        401,
-        404,
-        404,
-        403,
-        None,
-        303,
-        who="operator",
-        fields=lambda *_: CLUB | {"slug": "new-club", "owner_email": "new-owner@example.org"},
-    ),
-    "GET /me": ACCOUNT_PAGE,
-    "POST /me/name": Line(401, 401, None, None, 403, None, 303, fields=lambda *_: {"display_name": "Owner"}),
-    "GET /me/email": ACCOUNT_PAGE,
-    "POST /me/email": Line(
-        401, 401, None, None, 403, None, 303, fields=lambda *_: {"email": "o@example.org"}
-    ),
-    "GET /me/email/confirm": ACCOUNT_PAGE,
-    "POST /me/email/confirm": Line(401, 401, None, None, 403, None, 422, fields=lambda *_: {"code": "x"}),
-    "POST /me/mails": Line(401, 401, None, None, 403, None, 303),
-    "POST /me/sessions/{session_id:str}": Line(
-        401, 401, 404, 404, 403, 404, 303, path=at("/me/sessions/{session}")
-    ),
-    "POST /me/sessions": Line(401, 401, None, None, 403, None, 303),
-    "GET /me/tokens/new": ACCOUNT_PAGE,
-    "POST /me/tokens/new": Line(
-        401, 401, None, None, 403, None, 200, fields=lambda *_: {"name": "Bot", "scope": "read", "days": "7"}
-    ),
-    "GET /me/tokens/{token_id:str}": Line(401, 401, 404, 404, None, 404, 200, path=at("/me/tokens/{token}")),
-    "POST /me/tokens/{token_id:str}": Line(401, 401, 404, 404, 403, 404, 303, path=at("/me/tokens/{token}")),
-    "GET /operator/people": OPERATORS_PAGE,
-    "POST /operator/people": Line(
-        401, 401, 404, 404, 403, None, 303, who="operator", fields=lambda *_: {"email": "new@example.org"}
-    ),
-    "GET /operator/people/{person_id:str}": Line(
-        401, 401, 404, 404, None, 404, 200, who="operator", path=at("/operator/people/{person}")
-    ),
-    "GET /operator/people/{person_id:str}/{act:str}": Line(
-        401, 401, 404, 404, None, 404, 200, who="operator", path=at("/operator/people/{person}/unblock")
-    ),
-    "POST /operator/people/{person_id:str}/{act:str}": Line(
-        401, 401, 404, 404, 403, 404, 303, who="operator", path=at("/operator/people/{person}/unblock")
-    ),
-    "GET /operator/audit": OPERATORS_PAGE,
-    "GET /operator": Line(401, 401, 404, 404, None, None, 200, who="operator"),
-    "GET /operator/live": Line(401, 401, 404, 404, None, None, 200, who="operator"),
-    "GET /operator/mail": Line(401, 401, 404, 404, None, None, 200, who="operator"),
-    "GET /operator/{what:str}/{key:str}": Line(
-        401, 401, 404, 404, None, 404, 200, who="operator", path=at("/operator/account/{account}")
-    ),
-    "POST /operator/{what:str}/{key:str}": Line(
-        401,
-        401,
-        404,
-        404,
-        403,
-        404,
-        303,
-        who="operator",
-        path=at("/operator/account/{account}"),
-        fields=lambda *_: {"on": "yes"},
-    ),
-    # The last lines, because they end what the others need: the session, the club, the owner.
-    "POST /c/{slug:str}/settings/delete": Line(
-        401,
-        401,
-        404,
-        403,
-        403,
-        404,
-        422,  # It is not its short name; that the right one deletes is test_club_pages' business.
-        unknown_path="/c/no-such-club",
-        fields=lambda *_: {"confirm_slug": "another"},
-    ),
-    "POST /c/{slug:str}/settings/transfer": Line(
-        401,
-        401,
-        404,
-        403,
-        403,
-        404,
-        303,
-        unknown_path="/c/no-such-club",
-        fields=lambda _world, ids: {"new_owner_id": ids["member"]},
-    ),
-    "POST /sign-in/{token:str}": Line(
-        303, 303, None, None, 403, 401, 303, who="staff", path=at("/sign-in/{link}")
-    ),
-    "POST /sign-out": Line(401, 401, None, None, 403, None, 303),
-}
 PASSKEY = """
     insert into passkeys (id, person_id, credential_id, public_key, sign_count, name, transports, is_backed_up)
     values (gen_random_uuid(), $1, 'c', 'k', 0, 'Phone', '{}', false) returning id
@@ -339,6 +45,7 @@ API = "/api/v1/"
 """The API has no pages: tests/api/test_v1_every_route.py walks it."""
 IDS = (
     "{session_id:str}",
+    "{invite_id:str}",
     "{token_id:str}",
     "{person_id:str}",
     "{passkey_id:str}",
@@ -368,6 +75,8 @@ async def ids(world: World, site: Site) -> dict[str, str]:
     queued = await world.queue("ban_member", [7])
     owner = world.actors["owner"]
     _, other = await redeem_sign_in_link(world.db, await make_sign_in_link(world.db, MAIL))
+    agents = await create_invite(world.db, owner, world.club_id, (), kind=InviteKind.AGENT)
+    waiting = await record_join_request(world.db, world.club_id, agents.id, AgentSubject("robot"))
     unsent = Mailer(world.db, None, site.url)
     token_id, _ = await create_token(world.db, unsent, owner, "Old", [Scope.READ], timedelta(days=1))
     async with world.db.read() as tx:
@@ -384,6 +93,7 @@ async def ids(world: World, site: Site) -> dict[str, str]:
         "club_seen": settings.updated_at.isoformat(),
         "style": Assets().address("style.css").rsplit("/", 1)[1],
         "link": "",
+        "waiting": encode_id(waiting),
         "request": encode_id(queued.request_id),
         "operation": encode_id(queued.operation_ids[0]),
         "account": encode_id(world.key.account_id),
@@ -456,6 +166,11 @@ async def test_every_route_answers_every_wrong_way_as_its_line_says(
         ) -> None:
             if expected is None:
                 return
+            if "invite" in key:
+                invite = await create_invite(
+                    world.db, world.actors["owner"], world.club_id, [decode_id(ids["role"])], approves=False
+                )
+                ids.update(invite=invite.token, invite_id=encode_id(invite.id))
             ids["link"] = await make_sign_in_link(world.db, "owner@example.org")
             where = path or (
                 line.path(world, ids) if line.path else pattern.replace("{slug:str}", "night-shift")

@@ -15,6 +15,7 @@ from sqlalchemy import Row, func, or_, select
 
 from lastcall.access.grants import held_roles
 from lastcall.access.invites import INVITE_DIRECTORY, TOPIC, InviteKind
+from lastcall.access.mails import tell_inviter
 from lastcall.access.policy import handed_on, invite_unknown
 from lastcall.access.requests import (
     INVITE,
@@ -37,6 +38,7 @@ from lastcall.db.database import Database
 from lastcall.db.tables import Directory
 from lastcall.db.transaction import Reader, Transaction
 from lastcall.errors import Conflict, NotAllowed, NotSignedIn
+from lastcall.mail.mailer import Mailer
 from lastcall.people.actor import Actor
 from lastcall.people.scopes import Scope
 from lastcall.people.tables import Person
@@ -52,9 +54,11 @@ class Acceptance:
     status: RequestStatus
 
 
-async def accept_invite(db: Database, actor: Actor, token: str) -> Acceptance:
+async def accept_invite(
+    db: Database, actor: Actor, token: str, *, mailer: Mailer | None = None
+) -> Acceptance:
     """Accept as a person: a join request, approved in the same transaction when the invite says so and the
-    inviter may still hand on each of its roles.
+    inviter may still hand on each of its roles. With a ``mailer`` the inviter is told.
 
     Refused without using the invite up: ``NotFound`` (one answer for a token that was never made, was used,
     revoked or has expired, and for an inviter, role or club that lets nobody in any more), ``NotAllowed`` for
@@ -80,6 +84,9 @@ async def accept_invite(db: Database, actor: Actor, token: str) -> Acceptance:
             await grant_roles(tx, club_id, person.id, invite.role_ids, by=INVITE)
             status = RequestStatus.APPROVED
         await log(tx, club_id, actor, "invite.accepted", "invite", invite_id, {"request": str(request_id)})
+        if mailer is not None:
+            is_in = status is RequestStatus.APPROVED
+            await tell_inviter(tx, mailer, invite.invited_by, club_id, actor.display_name, is_in=is_in)
         tx.publish(Hint(club_id, TOPIC))
     return Acceptance(club_id, request_id, status)
 

@@ -10,6 +10,7 @@ from uuid import UUID
 
 from sqlalchemy import func, insert, select, update
 
+from lastcall.access.mails import send_invitation
 from lastcall.access.policy import handed_on
 from lastcall.access.tables import Invite
 from lastcall.clubs.activity import log
@@ -24,6 +25,7 @@ from lastcall.db.tables import Directory
 from lastcall.db.transaction import Transaction
 from lastcall.errors import Conflict, Invalid, NotAllowed, NotFound
 from lastcall.mail.addresses import valid_address
+from lastcall.mail.mailer import Mailer
 from lastcall.people.actor import Actor
 from lastcall.people.data_retention import data_written
 from lastcall.people.scopes import Scope
@@ -62,8 +64,11 @@ async def create_invite(
     email: str | None = None,
     approves: bool = True,
     note: str | None = None,
+    mailer: Mailer | None = None,
+    source: str = "",
 ) -> NewInvite:
-    """Make an invite that lives ``INVITE_LIFE`` and can be used once.
+    """Make an invite that lives ``INVITE_LIFE`` and can be used once; with an ``email`` and a ``mailer`` it is
+    mailed there, asked for from ``source``.
 
     Needs ``manage_staff``, for agents ``manage_agents``, and each role must be one that the actor may hand on.
     With ``email`` only a person with that address, verified, can accept. ``approves`` (people only) lets the
@@ -103,6 +108,8 @@ async def create_invite(
         )
         details = {"roles": [str(role) for role in roles], "kind": kind, "approves": approves}
         await log(tx, club_id, actor, "invite.created", "invite", invite_id, details)
+        if email is not None and mailer is not None:
+            await send_invitation(tx, mailer, actor, club_id, email, token, source)
         tx.publish(Hint(club_id, TOPIC))
     return NewInvite(invite_id, token)
 

@@ -8,13 +8,14 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Row, select, text, tuple_
+from sqlalchemy import Row, Select, select, text, tuple_
 
 from lastcall.access.acceptance import request_of
+from lastcall.access.grants import held_roles
 from lastcall.access.invites import InviteKind
-from lastcall.access.policy import invite_unknown, require_readable
+from lastcall.access.policy import invite_unknown, join_request_unknown, require_readable
 from lastcall.access.requests import RequestStatus
-from lastcall.access.tables import Invite
+from lastcall.access.tables import Invite, JoinRequest
 from lastcall.clubs.permissions import Permission
 from lastcall.clubs.policy import require
 from lastcall.clubs.tables import StaffRole
@@ -22,6 +23,7 @@ from lastcall.db.clock import NOW
 from lastcall.db.cursor import Cursor
 from lastcall.db.database import Database
 from lastcall.db.transaction import Reader
+from lastcall.errors import NotFound
 from lastcall.people.actor import Actor
 from lastcall.people.scopes import Scope
 from lastcall.people.tables import Person
@@ -62,8 +64,8 @@ class InviteSummary:
     """An invite as whoever holds its token sees it.
 
     ``status`` is null while it is open; it is what became of the viewer's own acceptance after that. Anybody
-    else's used invite is unknown. ``is_bound`` says that it is for one address, ``bound_to`` that address
-    where the viewer is the person it is for.
+    else's used invite is unknown. ``is_bound`` says that it is for one address, ``is_for_viewer`` that it is
+    the viewer's, ``is_held`` that they have all its roles.
     """
 
     club_id: UUID
@@ -74,6 +76,7 @@ class InviteSummary:
     invited_by: str
     is_by_viewer: bool
     is_viewer_owner: bool
+    is_held: bool
     is_bound: bool
     is_for_viewer: bool
     approves: bool
@@ -98,8 +101,24 @@ async def invites_page(
 ) -> list[InviteView]:
     """The invites of a club, newest first, ``INVITES_PAGE`` behind ``after``. Needs ``manage_staff``."""
     await require(tx, actor, club_id, Permission.MANAGE_STAFF, scope=Scope.READ)
+    statement = _invites(club_id).order_by(Invite.created_at.desc(), Invite.id.desc()).limit(INVITES_PAGE)
+    if after is not None:
+        statement = statement.where(tuple_(Invite.created_at, Invite.id) < tuple_(*after))
+    return await _invite_views(tx, club_id, statement)
+
+
+async def invite(tx: Reader, actor: Actor, club_id: UUID, invite_id: UUID) -> InviteView:
+    """One invite of a club. Needs ``manage_staff``; ``NotFound`` for one of another club."""
+    await require(tx, actor, club_id, Permission.MANAGE_STAFF, scope=Scope.READ)
+    found = await _invite_views(tx, club_id, _invites(club_id).where(Invite.id == invite_id))
+    if not found:
+        raise NotFound("invite_unknown", "There is no such invitation.", advice="Load the list again.")
+    return found[0]
+
+
+def _invites(club_id: UUID) -> Select[*tuple[Any, ...]]:
     accepter = Person.__table__.alias("accepter")
-    statement = (
+    statement: Select[*tuple[Any, ...]] = (
         select(
             Invite.id,
             Invite.kind,
@@ -117,11 +136,11 @@ async def invites_page(
         .join(Person, Person.id == Invite.invited_by)
         .outerjoin(accepter, accepter.c.id == Invite.accepted_by)
         .where(Invite.club_id == club_id)
-        .order_by(Invite.created_at.desc(), Invite.id.desc())
-        .limit(INVITES_PAGE)
     )
-    if after is not None:
-        statement = statement.where(tuple_(Invite.created_at, Invite.id) < tuple_(*after))
+    return statement
+
+
+async def _invite_views(tx: Reader, club_id: UUID, statement: Select[*tuple[Any, ...]]) -> list[InviteView]:
     rows = (await tx.execute(statement)).all()
     now = await tx.scalar(select(NOW))
     names = await _role_names(tx, club_id, {role for row in rows for role in row.role_ids})
@@ -176,8 +195,9 @@ async def invite_summary(db: Database, token: str, viewer: Actor | None) -> Invi
                 raise invite_unknown()
             made = await request_of(tx, invite.club_id, invite.id, viewer.person_id)
         names = await _role_names(tx, invite.club_id, set(invite.role_ids))
-        mine = None
+        mine, held = None, frozenset[UUID]()
         if viewer is not None:
+            held = await held_roles(tx, invite.club_id, viewer.person_id)
             mine = await tx.scalar(
                 select(Person.email).where(
                     Person.id == viewer.person_id, Person.email_verified_at.is_not(None)
@@ -192,6 +212,7 @@ async def invite_summary(db: Database, token: str, viewer: Actor | None) -> Invi
         invited_by=invite.inviter,
         is_by_viewer=viewer is not None and invite.invited_by == viewer.person_id,
         is_viewer_owner=viewer is not None and invite.owner_id == viewer.person_id,
+        is_held=bool(invite.role_ids) and set(invite.role_ids) <= held,
         is_bound=invite.email is not None,
         is_for_viewer=invite.email is None or (mine is not None and mine.lower() == invite.email.lower()),
         approves=invite.approves,
@@ -287,6 +308,41 @@ async def join_requests_page(
         tuple(_join_request(row, names) for row in shown),
         None if last is None else Cursor(last.created_at, last.id),
     )
+
+
+async def join_request(tx: Reader, actor: Actor, club_id: UUID, request_id: UUID) -> JoinRequestView:
+    """One request, waiting or decided; needs ``decide_access``, without which it is unknown (``NotFound``)."""
+    await require_readable(tx, actor, club_id, scope=Scope.READ)
+    row = (
+        await tx.execute(
+            select(
+                *(JoinRequest.__table__.c[name] for name in _SHOWN),
+                Invite.role_ids,
+                Person.display_name.label("name"),
+            )
+            .join(Invite, (Invite.club_id == JoinRequest.club_id) & (Invite.id == JoinRequest.invite_id))
+            .outerjoin(Person, Person.id == JoinRequest.person_id)
+            .where(JoinRequest.club_id == club_id, JoinRequest.id == request_id)
+        )
+    ).one_or_none()
+    if row is None:
+        raise join_request_unknown()
+    return _join_request(row, await _role_names(tx, club_id, set(row.role_ids)))
+
+
+_SHOWN = (
+    "id",
+    "invite_id",
+    "subject_kind",
+    "person_id",
+    "email",
+    "agent_name",
+    "status",
+    "activity_at",
+    "decided_at",
+    "decision_note",
+    "created_at",
+)
 
 
 def _join_request(row: Row[Any], names: dict[UUID, str]) -> JoinRequestView:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from lastcall.cli.running import command_body, opened_database
+from lastcall.cli.running import command_body, opened_database, write_lines
 
 if TYPE_CHECKING:
     from lastcall.deadlines.owner import Owner
@@ -199,3 +199,22 @@ async def _run(owner: Owner) -> None:
             f"It is done, but some of its rows could not be worked on: {result.error}",
             advice="The server tries again by itself when it runs.",
         )
+
+
+@club.command()
+@CLUB
+@click.option(
+    "--to", "path", default="-", type=click.Path(allow_dash=True), help="The file; the terminal by default."
+)
+@command_body
+async def export(slug: str, path: str) -> None:
+    """Write down every row of CLUB, as JSON lines, without secrets."""
+    from lastcall.app import register
+    from lastcall.clubs.export import export_club
+    from lastcall.clubs.queries import club_at
+
+    register()
+    async with opened_database() as database:
+        async with database.read() as tx:
+            found = await club_at(tx, slug)
+        await write_lines(export_club(database, None, found.id), path)

@@ -9,7 +9,7 @@ from uuid import UUID
 
 import rich_click as click
 
-from lastcall.cli.running import command_body, opened_database
+from lastcall.cli.running import command_body, opened_database, write_lines
 from lastcall.settings import load
 
 
@@ -144,6 +144,39 @@ async def recover(email: str) -> None:
         err=True,
     )
     click.echo(f"{load().public_url.rstrip('/')}/sign-in/{ended.link}")
+
+
+@person.command()
+@click.argument("email", metavar="MAIL")
+@click.option(
+    "--to", "path", default="-", type=click.Path(allow_dash=True), help="The file; the terminal by default."
+)
+@command_body
+async def export(email: str, path: str) -> None:
+    """Write down everything that is kept about the person, as JSON lines. It holds no secrets."""
+    from lastcall.app import register
+    from lastcall.people.erasing import export_person
+
+    register()
+    async with _known(email) as (database, person_id):
+        await write_lines(export_person(database, None, person_id), path)
+
+
+@person.command()
+@click.argument("email", metavar="MAIL")
+@click.confirmation_option(
+    prompt="This cannot be undone: their name, address and every way in go for good. Go on?"
+)
+@command_body
+async def erase(email: str) -> None:
+    """Erase a person for good. What they did stays, as done by an erased person."""
+    from lastcall.app import register
+    from lastcall.people.erasing import erase_person
+
+    register()
+    async with _known(email) as (database, person_id):
+        await erase_person(database, None, person_id)
+    click.echo(f"{email} is erased.")
 
 
 @asynccontextmanager

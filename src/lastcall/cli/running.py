@@ -42,6 +42,15 @@ def command_body(body: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, No
     return run
 
 
+async def write_lines(lines: AsyncIterator[bytes], path: str) -> None:
+    """Write an export to the file, or to the terminal for ``-``. A refusal comes before the file is touched."""
+    first = await anext(lines, b"")
+    with click.open_file(path, "wb") as file:
+        file.write(first)
+        async for line in lines:
+            file.write(line)
+
+
 @asynccontextmanager
 async def database_address(
     settings: Settings, *, join_running: bool, lost: Callable[[], None] | None = None

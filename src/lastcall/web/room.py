@@ -31,6 +31,12 @@ class Web:
     deadlines: Callable[[], Sequence[OwnerStatus]]
     presence: Callable[[], Sequence[Presence]]
     mailer: Mailer
+    public_url: str
+
+    def address(self, path: str) -> str:
+        """The whole address of one of our pages, for somebody to pass on; no request has a say in it."""
+        return self.public_url.rstrip("/") + path
+
     offer: Offer
 
 

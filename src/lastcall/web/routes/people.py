@@ -12,6 +12,7 @@ from litestar.response import Redirect
 
 from lastcall.db.cursor import read_cursor
 from lastcall.errors import Conflict, Invalid, NotFound
+from lastcall.people.erasing import erase_person
 from lastcall.people.queries import PersonView, audit_page, people_page, person_for_operators
 from lastcall.people.service import add_person, block_person, set_operator, unblock_person
 from lastcall.web.access import Access, Visitor, access
@@ -50,6 +51,13 @@ ACTS = {
         "Make {name} an operator?",
         "They may then stop all work, see every person and block them, and make others operators.",
         "Make operator",
+        is_danger=True,
+    ),
+    "erase": Act(
+        "Erase {name} for good?",
+        "Their name, address and every way to sign in go at once, and they leave every staff. What they did stays, as"
+        " done by an erased person. It cannot be undone.",
+        "Erase",
         is_danger=True,
     ),
     "no-operator": Act(
@@ -134,6 +142,8 @@ async def do(
         await block_person(web.database, visitor.actor, wanted)
     elif act == "unblock":
         await unblock_person(web.database, visitor.actor, wanted)
+    elif act == "erase":
+        await erase_person(web.database, visitor.actor, wanted)
     else:
         await set_operator(web.database, visitor.actor, wanted, is_operator=act == "operator")
     return go_to(f"/operator/people/{person_id}")
@@ -198,7 +208,7 @@ def _acts_on(person: PersonView) -> list[tuple[str, Act]]:
     if person.erased_at is not None:
         return []
     keys = ["unblock" if person.blocked_at else "block", "no-operator" if person.is_operator else "operator"]
-    return [(key, ACTS[key]) for key in keys]
+    return [(key, ACTS[key]) for key in (*keys, "erase")]
 
 
 def _known_act(key: str) -> Act:

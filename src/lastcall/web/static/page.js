@@ -40,6 +40,7 @@
   // A form is sent once: a second click while the answer is on its way does nothing.
   document.addEventListener("submit", (event) => {
     if (event.target.method === "dialog") return;
+    if ("again" in event.target.dataset) return; // A download leaves the page as it is.
     if (event.target.dataset.sent) event.preventDefault();
     event.target.dataset.sent = "yes";
   });
