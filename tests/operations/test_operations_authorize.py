@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -11,10 +14,13 @@ import pytest
 from operations_world import BOT, GROUP_OWNER, World, assignment, ban, invitation
 
 from lastcall.connections.worker import Worker
+from lastcall.db.database import Database
 from lastcall.deadlines.signals import Signal
 from lastcall.errors import Disabled, NotSignedIn
 from lastcall.operations.machine import REFUSALS, State
+from lastcall.operations.services.worker import WorkerSteps
 from lastcall.protocol.constants import GRACE, SUBMISSION_LIFE
+from lastcall.testing.fake_clock import FakeClock
 
 EVERYTHING = {
     "assign_role": ("group-roles-assign", "group-members-manage"),
@@ -116,9 +122,32 @@ async def test_the_account_itself_is_no_target_but_may_be_invited(world: World) 
 async def test_evidence_is_good_for_exactly_sixty_seconds(world: World) -> None:
     await world.clock.freeze()
     _, held = await world.claimed()
+    steps = WorkerSteps(world.db, FakeClock())  # on which the call takes no time
     assert (
-        await world.steps.authorize(world.worker, held, "assign_role", world.evidence(age_ms=60_000))
+        await steps.authorize(world.worker, held, "assign_role", world.evidence(age_ms=60_000))
     ).is_authorized
+
+
+@pytest.mark.parametrize(
+    ("waited", "ends"), [(timedelta(0), (True, None)), (timedelta(seconds=31), (False, "provider_authority"))]
+)
+async def test_evidence_grows_older_while_the_call_waits_for_a_connection(
+    world: World, database_url: str, waited: timedelta, ends: tuple[bool, str | None]
+) -> None:
+    """The first row is the twin: what would be answered if the wait did not count."""
+    await world.clock.freeze()
+    _, held = await world.claimed()
+    clock, narrow = FakeClock(), await Database.open(database_url, pool_size=1)
+    steps = WorkerSteps(narrow, clock)
+    await steps.claim(world.worker, world.lease, world.journal_id)  # and so it knows the database's time
+    async with narrow.pool.acquire():
+        call = asyncio.create_task(
+            steps.authorize(world.worker, held, "assign_role", world.evidence(age_ms=30_000))
+        )
+        await clock.advance(waited)
+    verdict = await call
+    await narrow.close()
+    assert (verdict.is_authorized, verdict.code) == ends
 
 
 async def test_the_newest_read_decides_not_the_one_that_was_sent(world: World) -> None:
@@ -299,6 +328,10 @@ class _With:
         self.pool = self
         self.fetchrow = fetchrow
         self.bus = bus
+
+    @asynccontextmanager
+    async def acquire(self) -> AsyncIterator[_With]:
+        yield self
 
 
 @pytest.mark.parametrize("routine", ["authorize", "complete"])

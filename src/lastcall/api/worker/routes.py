@@ -201,8 +201,11 @@ async def claim(request: WorkerRequest, services: NamedDependency[WorkerServices
 
 @post("/authorize", status_code=200)
 async def authorize(request: WorkerRequest, services: NamedDependency[WorkerServices]) -> Answer:
+    arrived = services.steps.clock.boot()
     call, worker = await admit(request, services.keys, Authorize)
-    verdict = await services.steps.authorize(worker, claim_held(call.claim), call.kind, call.evidence)
+    verdict = await services.steps.authorize(
+        worker, claim_held(call.claim), call.kind, call.evidence, arrived=arrived
+    )
     return _answer(
         AuthorizeAnswer(is_authorized=verdict.is_authorized, code=verdict.code, state=verdict.state)
     )

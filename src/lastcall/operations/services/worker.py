@@ -114,8 +114,8 @@ class WorkerSteps:
     """The steps, for all workers that this process serves."""
 
     def __init__(self, db: Database, clock: Clock = SYSTEM_CLOCK) -> None:
+        self.clock = clock
         self._db = db
-        self._clock = clock
         self._armer = Armer(db, clock)
         self._claims: defaultdict[UUID, int] = defaultdict(int)
 
@@ -156,13 +156,21 @@ class WorkerSteps:
         )
 
     async def authorize(
-        self, worker: Worker, claim: ClaimHeld, kind_name: str, evidence: OwnMemberEvidence
+        self,
+        worker: Worker,
+        claim: ClaimHeld,
+        kind_name: str,
+        evidence: OwnMemberEvidence,
+        *,
+        arrived: float | None = None,
     ) -> Verdict:
         """The last check before the one write; authorized means that the row says *submitted* from now on.
 
-        ``evidence.age_ms`` was true when the call arrived. Raises for a key that is not current and for an
-        account that may not work; every other refusal is an answer.
+        ``evidence.age_ms`` was true when the call ``arrived`` (boot time of ``clock``; now when it is left
+        out). Raises for a key that is not current and for an account that may not work; every other refusal
+        is an answer.
         """
+        arrived = self.clock.boot() if arrived is None else arrived
         kind = kind_named(kind_name)
         await self._armer.arm(SUBMISSION_RECOVERY, SUBMISSION_LIFE)
         arguments = (
@@ -174,10 +182,13 @@ class WorkerSteps:
             list(kind.grants),
             kind.is_protective,
             evidence_body(evidence),
-            timedelta(milliseconds=evidence.age_ms),
         )
         try:
-            row = await self._call(_AUTHORIZE, *arguments)
+            async with self._db.pool.acquire() as connection:
+                # Whoever waits here for a connection waits with evidence that grows older.
+                waited = timedelta(seconds=self.clock.boot() - arrived)
+                age = timedelta(milliseconds=evidence.age_ms) + waited
+                row = await self._ask(connection, _AUTHORIZE, *arguments, age)
         except BaseException:
             # It may also have put the row back, and nobody will hear when that is late or ready.
             settled_by = self._armer.later(IN_DOUBT)
@@ -260,8 +271,12 @@ class WorkerSteps:
         return self._settled(claim, row)
 
     async def _call(self, statement: str, *arguments: object) -> asyncpg.Record:
-        before = self._clock.boot()
-        row = await self._db.pool.fetchrow(statement, *arguments)
+        async with self._db.pool.acquire() as connection:
+            return await self._ask(connection, statement, *arguments)
+
+    async def _ask(self, connection: Any, statement: str, *arguments: object) -> asyncpg.Record:
+        before = self.clock.boot()
+        row: asyncpg.Record | None = await connection.fetchrow(statement, *arguments)
         if row is None:
             raise AssertionError("A step's routine answers exactly one row.")
         self._armer.observe(row["judged_at"], before)
