@@ -13,6 +13,7 @@ from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Browser, BrowserContext, Page, async_playwright, expect
 from tests.web.conftest import ROLE, Site, World, user
 
+from lastcall.db.ids import new_id
 from lastcall.people.sign_in import make_sign_in_link
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
@@ -259,10 +260,14 @@ async def test_pages_fit_the_screen_and_axe_finds_nothing(
         lost.operation_ids[0],
     )
     found: list[str] = []
-    for name, paths in (
-        ("owner", PAGES),
-        ("operator", ("/operator", "/operator/fleet/all", "/operator/clubs")),
-    ):
+    await world.db.pool.execute(
+        "insert into outgoing_mail (id, kind, address, state, error) values ($1, 'sign_in', $2, 'failed', $3)",
+        new_id(),
+        f"{'a-very-long-address' * 3}@example.org",
+        "550 5.1.1 " + "nosuchuser" * 20,
+    )
+    operators = ("/operator", "/operator/fleet/all", "/operator/clubs", "/operator/mail")
+    for name, paths in (("owner", PAGES), ("operator", operators)):
         context = await context_for(browser, site, world, name, phone=phone, dark=dark)
         page = await context.new_page()
         for path in paths:
