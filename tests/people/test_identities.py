@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 from collections.abc import AsyncIterator, Callable
 from datetime import timedelta
 from typing import Any
@@ -479,6 +480,20 @@ async def test_confirming_takes_an_account_of_ones_own_and_asks_there_again(
     assert fresh is not None
     assert fresh.is_recent
     await test_clock.advance(-timedelta(minutes=11))
+
+
+@pytest.mark.parametrize(("ago", "counts"), [(60, True), (700, False), (None, True)])
+async def test_a_provider_that_says_it_did_not_ask_again_confirms_nothing(
+    database: Database, providers: Providers, provider: OpenIdProvider, ago: float | None, counts: bool
+) -> None:
+    actor, browser = await linked(database, providers, provider)
+    provider.claims = {"auth_time": None if ago is None else time.time() - ago}
+    if counts:
+        finished = await go(database, providers, provider, Purpose.STEP_UP, browser, actor)
+        assert finished.purpose is Purpose.STEP_UP
+    else:
+        with pytest.raises(Unavailable):
+            await go(database, providers, provider, Purpose.STEP_UP, browser, actor)
 
 
 async def test_there_is_an_end_to_how_many_a_person_links(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import base64
 import hmac
-from datetime import datetime
+from collections.abc import Mapping
+from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import quote_plus
 
@@ -14,6 +15,9 @@ from lastcall.people.providers.discovery import Discovery, Endpoints
 from lastcall.people.providers.id_tokens import Expected, UnknownKey, claims_of
 from lastcall.people.providers.provider import Answer, Begin, Profile, Provider, clean_label, grant_address
 from lastcall.people.providers.transport import ProviderClient, ProviderFault
+
+ASKED_WITHIN = timedelta(minutes=10)
+"""How long ago somebody may have signed in at the provider when that stands for a confirmation here."""
 
 
 class OpenId:
@@ -31,7 +35,7 @@ class OpenId:
         endpoints = await self._discovery.endpoints()
         more = pkce(begin) if self.has_pkce else {}
         if begin.asks_again:
-            more |= {"prompt": "login"}
+            more |= {"prompt": "login", "max_age": "0"}
         return grant_address(
             endpoints.authorization, self.provider, self.scope, begin, nonce=begin.nonce, **more
         )
@@ -46,6 +50,8 @@ class OpenId:
             claims = claims_of(token, await self._discovery.keys(), expected, now)
         except UnknownKey:
             claims = claims_of(token, await self._discovery.keys(again=True), expected, now)
+        if begin.asks_again:
+            check_asked_again(claims, now)
         return self.profile(claims)
 
     def profile(self, claims: dict[str, Any]) -> Profile:
@@ -85,6 +91,15 @@ def basic(provider: Provider) -> str:
     """RFC 6749, 2.3.1: both parts are form-encoded before they are joined."""
     pair = f"{quote_plus(provider.client_id)}:{quote_plus(provider.client_secret)}"
     return "Basic " + base64.b64encode(pair.encode()).decode()
+
+
+def check_asked_again(claims: Mapping[str, Any], now: datetime) -> None:
+    """Asked to (``max_age``), a provider says when the person last signed in there. One that says nothing is
+    believed to have asked them again; one that says that it did not is refused.
+    """
+    told = claims.get("auth_time")
+    if isinstance(told, (int, float)) and now.timestamp() - told > ASKED_WITHIN.total_seconds():
+        raise ProviderFault("it did not ask the person again")
 
 
 def check_sender(answer: Answer, issuer: str, *, must_name_itself: bool) -> None:

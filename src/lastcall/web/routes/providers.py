@@ -19,6 +19,8 @@ from lastcall.web.routes.passkeys import refused
 from lastcall.web.routes.scheduled import known_id
 
 IDENTITIES = "/me/sign-in#identities"
+NEXT_LENGTH = 2000
+"""Characters of the address to go on to, which waits in the database meanwhile."""
 
 
 @post("/sign-in/with/{provider:str}", opt=access(Access.PUBLIC))
@@ -39,6 +41,7 @@ async def confirm_with(
     provider: FromPath[str],
 ) -> Response[str]:
     where = own_path((await form_fields(request)).get("next", "")) or "/"
+    where = where if len(where) <= NEXT_LENGTH else "/"
     return await _leave(request, web, visitor, provider, Purpose.STEP_UP, where)
 
 
