@@ -10,16 +10,16 @@ import asyncio
 import sys
 from pathlib import Path
 
-from lastcall.collector.main import config_from, run_collector
 from lastcall.errors import LastcallError
 from lastcall.settings import load
-from lastcall.testing.barriers import observer, stop_around_hot_steps
 from lastcall.testing.shared_clock import SharedClock
-from lastcall.vrchat.simulator import Simulator, run
+
+# Each role imports what it needs: it is started again and again.
 
 
 async def _server(clock: SharedClock, barriers: Path) -> int:
     from lastcall.cli.server import serve
+    from lastcall.testing.barriers import stop_around_hot_steps
 
     stop_around_hot_steps(barriers)
     await serve(load(), clock=clock)
@@ -27,6 +27,9 @@ async def _server(clock: SharedClock, barriers: Path) -> int:
 
 
 async def _collector(clock: SharedClock, barriers: Path) -> int:
+    from lastcall.collector.main import config_from, run_collector
+    from lastcall.testing.barriers import observer
+
     async def nobody(what: str) -> str:
         raise AssertionError(f"there is nobody to ask for {what}")
 
@@ -34,6 +37,8 @@ async def _collector(clock: SharedClock, barriers: Path) -> int:
 
 
 async def _simulator(clock: SharedClock, barriers: Path) -> int:
+    from lastcall.vrchat.simulator import Simulator, run
+
     settings = load()
 
     def ready(simulator: Simulator) -> None:
