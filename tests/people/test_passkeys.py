@@ -13,11 +13,10 @@ from uuid import uuid4
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 from tests.people.authenticator import USER_PRESENT, Authenticator
+from tests.people.journeys import ELSEWHERE, HERE, mailer, person
 
 from lastcall.db.database import Database
 from lastcall.errors import Conflict, Invalid, LastcallError, NotAllowed, NotFound, NotSignedIn, TooFast
-from lastcall.mail.mailer import Mailer
-from lastcall.mail.server import mail_server
 from lastcall.people import flows, passkeys
 from lastcall.people.actor import Actor
 from lastcall.people.flows import FLOW_LIFE
@@ -33,39 +32,18 @@ from lastcall.people.passkeys import (
     remove_passkey,
     sign_in_by_passkey,
 )
-from lastcall.people.service import add_person, block_person
+from lastcall.people.service import block_person
 from lastcall.people.sessions import Browser, actor_of_session
-from lastcall.people.sign_in import make_sign_in_link, redeem_sign_in_link
 from lastcall.testing.clock import TestClock
 from lastcall.testing.locks import wait_until_blocked
 
 PARTY = RelyingParty("localhost", "http://localhost:8420")
-HERE, ELSEWHERE = Browser("the form cookie of this browser"), Browser("that of another one")
-
-
-@pytest.fixture(autouse=True)
-async def _fresh_limits(database: Database) -> None:
-    await database.pool.execute("delete from rate_limits")
+pytestmark = pytest.mark.usefixtures("fresh_limits")
 
 
 @pytest.fixture
 def database_url(shared_url: str) -> str:
     return shared_url
-
-
-def mailer(database: Database) -> Mailer:
-    """One that writes its rows and sends nothing."""
-    return Mailer(
-        database, mail_server("smtp://localhost:9", "Lastcall <lastcall@example.org>"), PARTY.origin
-    )
-
-
-async def person(database: Database, name: str = "sam") -> tuple[Actor, Browser]:
-    """Somebody who signed in just now, and their browser."""
-    email = f"{name}-{uuid4().hex[:8]}@example.org"
-    await add_person(database, email, name.capitalize())
-    session, actor = await redeem_sign_in_link(database, await make_sign_in_link(database, email))
-    return actor, Browser(session, session=session)
 
 
 async def registered(
