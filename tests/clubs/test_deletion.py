@@ -295,6 +295,7 @@ async def test_the_scheduler_removes_a_club_by_itself_and_rests_after_it(world: 
             return status.deadline is None and not status.running and not status.failures
 
         await eventually(rests, within=10)
+        assert await rows_of(world.db, world.club_id) == {}
     finally:
         await scheduler.stop()
 

@@ -78,7 +78,7 @@ def port_of(provider: OpenIdProvider) -> int:
     return int(provider.issuer.rsplit(":", 1)[1])
 
 
-def test_client(monkeypatch: pytest.MonkeyPatch, answers: list[list[str]]) -> ProviderClient:
+def loopback_client(monkeypatch: pytest.MonkeyPatch, answers: list[list[str]]) -> ProviderClient:
     """A client to which 127.0.0.1 is the public internet and every other address is not."""
     monkeypatch.setattr(addresses, "is_public", lambda address: address == "127.0.0.1")
 
@@ -90,15 +90,12 @@ def test_client(monkeypatch: pytest.MonkeyPatch, answers: list[list[str]]) -> Pr
     return client
 
 
-test_client.__test__ = False  # type: ignore[attr-defined]
-
-
 async def test_the_address_that_was_judged_is_the_one_that_is_asked(
     local: OpenIdProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A name server that tells a public address first and a private one afterwards is asked once."""
     answers = [["127.0.0.1"], ["127.0.0.2"]]
-    client = test_client(monkeypatch, answers)
+    client = loopback_client(monkeypatch, answers)
     document = await client.get(f"http://id.example.org:{port_of(local)}/.well-known/openid-configuration")
     assert document["issuer"] == local.issuer
     assert answers == [["127.0.0.2"]]
@@ -110,7 +107,7 @@ async def test_the_address_that_was_judged_is_the_one_that_is_asked(
 async def test_one_private_address_among_public_ones_refuses_the_name(
     local: OpenIdProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    client = test_client(monkeypatch, [["127.0.0.1", "127.0.0.2"]])
+    client = loopback_client(monkeypatch, [["127.0.0.1", "127.0.0.2"]])
     with pytest.raises(ProviderFault, match="public internet"):
         await client.get(f"http://id.example.org:{port_of(local)}/keys")
     assert local.asked == []
@@ -134,7 +131,7 @@ async def test_a_name_with_an_address_that_is_not_reached_is_asked_at_the_next(
     local: OpenIdProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(addresses, "is_public", lambda _: True)
-    client = test_client(monkeypatch, [["127.0.0.3", "127.0.0.1"]])
+    client = loopback_client(monkeypatch, [["127.0.0.3", "127.0.0.1"]])
     monkeypatch.setattr(addresses, "is_public", lambda _: True)
     assert "keys" in await client.get(f"http://id.example.org:{port_of(local)}/keys")
 
@@ -225,7 +222,7 @@ async def test_the_certificate_is_checked_against_the_name_and_not_the_address(
         writer.close()
 
     server = await asyncio.start_server(listen, "127.0.0.1", 0, family=socket.AF_INET)
-    client = test_client(monkeypatch, [["127.0.0.1"]])
+    client = loopback_client(monkeypatch, [["127.0.0.1"]])
     port = server.sockets[0].getsockname()[1]
     with pytest.raises(ProviderFault):
         await client.get(f"https://id.example.org:{port}/keys")
