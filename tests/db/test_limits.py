@@ -13,6 +13,7 @@ from lastcall.db.limits import SWEPT, Limit, source_of, take
 from lastcall.errors import TooFast
 from lastcall.testing.clock import TestClock
 from lastcall.testing.locks import wait_until_blocked
+from lastcall.testing.waiting import eventually
 
 FIVE = Limit("five", 5, timedelta(hours=1))
 
@@ -82,8 +83,13 @@ async def test_a_count_read_before_it_is_written_would_let_more_through(
     async with database.transaction() as tx:
         await tx.raw.execute("select pg_advisory_xact_lock(1)")
         both = [asyncio.create_task(is_taken(database, FIVE, "sam")) for _ in range(2)]
-        await wait_until_blocked(database, "with seen", by=tx.raw.get_server_pid())
+        await eventually(lambda: _waits_twice(database, tx.raw.get_server_pid()), message="both do not wait")
     assert await asyncio.gather(*both) == [True, True]
+
+
+async def _waits_twice(database: Database, holder: int) -> bool:
+    blocked = "select count(*) from pg_stat_activity where $1 = any (pg_blocking_pids(pid))"
+    return await database.pool.fetchval(blocked, holder) == 2
 
 
 async def test_a_refused_attempt_is_one_statement_and_prolongs_nothing(database: Database) -> None:

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-WITHIN = 5.0
+WITHIN = 20.0
 """Seconds after which a state that was waited for counts as missing."""
 
 _POLL = 0.01
