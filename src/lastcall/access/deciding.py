@@ -100,11 +100,7 @@ async def _held(
     async with db.transaction(outermost=True) as tx:
         await bump_gate(tx, club_id)
         await require_readable(tx, actor, club_id, scope=Scope.ACCESS)
-        await tx.execute(
-            select(JoinRequest.id)
-            .where(JoinRequest.club_id == club_id, JoinRequest.id == request_id)
-            .with_for_update(key_share=True)
-        )
+        await _lock(tx, club_id, request_id)
         request = (
             await tx.execute(
                 select(
@@ -131,6 +127,15 @@ async def _held(
                 fresh=request.status,
             )
         yield tx, request
+
+
+async def _lock(tx: Transaction, club_id: UUID, request_id: UUID) -> None:
+    """Of two who decide the second waits here, and then sees what the first decided."""
+    await tx.execute(
+        select(JoinRequest.id)
+        .where(JoinRequest.club_id == club_id, JoinRequest.id == request_id)
+        .with_for_update(key_share=True)
+    )
 
 
 async def _person(tx: Transaction, request: Row[Any]) -> UUID:
