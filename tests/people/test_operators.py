@@ -10,9 +10,8 @@ import pytest
 
 import lastcall.people.queries as queries
 import lastcall.people.service as service
-from lastcall.db.cursor import read_cursor
 from lastcall.db.database import Database
-from lastcall.errors import Conflict, Invalid, NotAllowed, NotFound
+from lastcall.errors import Conflict, NotAllowed, NotFound
 from lastcall.people.actor import Actor
 from lastcall.people.queries import audit_page, people_page, person_for_operators
 from lastcall.people.scopes import Scope
@@ -123,7 +122,7 @@ async def test_people_are_found_page_by_page_and_by_part_of_name_or_address(
         while pages == 0 or after is not None:
             page = await people_page(tx, operator, search=f"INN{mark}", after=after, limit=2)
             found += [row.id for row in page.rows]
-            after = read_cursor(page.next.text) if page.next else None
+            after = page.next
             pages += 1
         everybody, after, rest = 0, None, True
         while rest:
@@ -143,8 +142,6 @@ async def test_people_are_found_page_by_page_and_by_part_of_name_or_address(
     assert found == [one.person_id for one in reversed(added)]
     assert pages > 2, "a page looks at two people at most"
     assert everybody == total
-    with pytest.raises(Invalid):
-        read_cursor("half.a cursor")
 
 
 async def test_the_audit_is_read_by_page_and_says_who_did_what_to_whom(database: Database) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
@@ -13,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.web.conftest import user
 
+from lastcall.db.cursor import Cursor
 from lastcall.errors import Invalid
 from lastcall.operations.codes import REASONS
 from lastcall.operations.kinds import KINDS
@@ -21,7 +23,7 @@ from lastcall.web import looks
 from lastcall.web.assets import STATIC, Assets
 from lastcall.web.forecast import forecast
 from lastcall.web.recipients import MOST, read_recipients
-from lastcall.web.scheduled import PROGRESS_WIDTH, read_cursor, tally_of
+from lastcall.web.scheduled import PROGRESS_WIDTH, read_place, tally_of, write_place
 from lastcall.web.times import Zoned, day_title, duration, parse_local, relative, zone_named
 
 NOW = datetime(2026, 12, 1, 20, 0, tzinfo=UTC)
@@ -131,18 +133,24 @@ def test_a_tally_loses_nobody_and_its_bar_fits(counts: dict[State, int]) -> None
     assert sum(bar.width for bar in tally.bars) <= PROGRESS_WIDTH + 0.1
 
 
-@pytest.mark.parametrize("text", ["x", "1.2.3", "9" * 40 + ".a.b", "1..", "1.0.0.0"])
-def test_a_cursor_that_is_none_is_refused_in_one_sentence(text: str) -> None:
-    with pytest.raises(Invalid, match="This page address is not complete"):
-        read_cursor(text)
+PLACE = write_place(
+    SimpleNamespace(due_at=datetime(1970, 1, 1, 0, 0, 0, 1, UTC), id=UUID(int=1), request_id=UUID(int=2))
+)  # type: ignore[arg-type]
 
 
-def test_a_cursor_keeps_microseconds_and_says_which_batch_was_shown() -> None:
-    zero = "0" * 26
-    cursor, shown = read_cursor(f"1.{zero}.{zero}")
-    assert cursor is not None
-    assert cursor.time == datetime(1970, 1, 1, 0, 0, 0, 1, tzinfo=UTC)
-    assert shown == UUID(int=0)
+@pytest.mark.parametrize(
+    "text", ["x", "1.2.3", ".", PLACE[1:], PLACE[:-1], PLACE + "0", PLACE.partition(".")[0]]
+)
+def test_a_place_in_the_agenda_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(Invalid):
+        read_place(text)
+
+
+def test_a_place_in_the_agenda_keeps_microseconds_and_says_which_batch_was_shown() -> None:
+    assert read_place("") == (None, None)
+    cursor, shown = read_place(PLACE)
+    assert cursor == Cursor(datetime(1970, 1, 1, 0, 0, 0, 1, UTC), UUID(int=1))
+    assert shown == UUID(int=2)
 
 
 def test_every_state_kind_and_code_has_words_and_a_look() -> None:

@@ -6,21 +6,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from itertools import groupby
 from uuid import UUID
 
-from lastcall.db.cursor import Cursor
+from lastcall.db.cursor import Cursor, read_cursor, write_cursor
 from lastcall.db.ids import decode_id, encode_id
-from lastcall.errors import Invalid
 from lastcall.operations.machine import State
 from lastcall.operations.queries import OperationView, RequestRollup
 from lastcall.web.looks import KINDS, Look, Why, state_look, why
 from lastcall.web.times import Zoned
 
 PROGRESS_WIDTH = 100
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
+UPCOMING = "upcoming"
+"""The agenda's name in its cursors."""
 
 Names = Mapping[str, str]
 """Names of the group's roles by id, as far as they were read."""
@@ -224,20 +223,14 @@ def days(entries: Sequence[Entry], zoned: Zoned) -> list[Day]:
     ]
 
 
-def cursor_text(row: OperationView, time: datetime) -> str:
-    """Where the next page begins: the last row's time at full precision, its id and its request."""
-    return f"{(time - _EPOCH) // _MICROSECOND}.{encode_id(row.id)}.{encode_id(row.request_id)}"
+def write_place(row: OperationView) -> str:
+    """Where the next page of the agenda begins: its cursor, and the batch that this page already shows."""
+    return f"{write_cursor(UPCOMING, Cursor(row.due_at, row.id))}.{encode_id(row.request_id)}"
 
 
-def read_cursor(text: str | None) -> tuple[Cursor | None, UUID | None]:
+def read_place(text: str) -> tuple[Cursor | None, UUID | None]:
     """A cursor from the address, and the batch that the page before already shows. Raises ``Invalid``."""
     if not text:
         return None, None
-    try:
-        microseconds, row_id, request_id = text.split(".")
-        time = _EPOCH + int(microseconds) * _MICROSECOND
-        return Cursor(time, decode_id(row_id)), decode_id(request_id)
-    except (ValueError, OverflowError, Invalid) as error:
-        raise Invalid(
-            "cursor_invalid", "This page address is not complete.", advice="Start at the first page."
-        ) from error
+    cursor, _, shown = text.partition(".")
+    return read_cursor(UPCOMING, cursor), decode_id(shown)

@@ -12,7 +12,7 @@ from litestar.response import Stream
 
 from lastcall.clubs.activity_log import ActivityFilters, ExportForm, activity_page, export_activity
 from lastcall.clubs.queries import roster, staff_roles
-from lastcall.db.cursor import read_cursor
+from lastcall.db.cursor import read_cursor, write_cursor
 from lastcall.db.ids import decode_id
 from lastcall.errors import Invalid, NotFound
 from lastcall.web.access import Access, Visitor, access
@@ -22,6 +22,7 @@ from lastcall.web.pages import PageRequest
 from lastcall.web.room import Web
 
 FILTERS = ("family", "actor", "since", "until")
+LISTING = "activity"
 MEDIA = {ExportForm.CSV: "text/csv", ExportForm.JSON_LINES: "application/x-ndjson"}
 
 
@@ -36,9 +37,12 @@ async def log_page(
     async with web.database.read() as tx:
         page = await club_page(tx, visitor, slug)
         filters = _filters(request, web, page)
-        found = await activity_page(tx, visitor.actor, page.club.id, filters, after=read_cursor(after))
+        found = await activity_page(
+            tx, visitor.actor, page.club.id, filters, after=read_cursor(LISTING, after or None)
+        )
         staff = await roster(tx, visitor.actor, page.club.id)
         roles = await staff_roles(tx, visitor.actor, page.club.id)
+    older = urlencode({"after": write_cursor(LISTING, found.next)}) if found.next else None
     given = {name: request.query_params.get(name, "") for name in FILTERS}
     kept = urlencode({name: value for name, value in given.items() if value})
     return web.pages.show(
@@ -47,7 +51,7 @@ async def log_page(
         page.place("staff"),
         page.now,
         entries=found.entries,
-        older=f"{page.path('log')}?{urlencode({'after': found.next.text})}&{kept}" if found.next else None,
+        older=f"{page.path('log')}?{older}&{kept}" if older else None,
         is_first=not after,
         given=given,
         is_filtered=bool(kept),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from litestar import Response, get, post
 from litestar.di import NamedDependency
 from litestar.params import FromPath, FromQuery
@@ -20,7 +22,7 @@ from lastcall.access.requests import RequestStatus
 from lastcall.clubs.permissions import Permission
 from lastcall.clubs.policy import require
 from lastcall.clubs.queries import roles_of
-from lastcall.db.cursor import Cursor, read_cursor
+from lastcall.db.cursor import Cursor, read_cursor, write_cursor
 from lastcall.db.ids import encode_id
 from lastcall.db.transaction import Reader
 from lastcall.errors import Conflict, Invalid, LastcallError, NotAllowed
@@ -32,6 +34,8 @@ from lastcall.web.room import Web
 from lastcall.web.routes.scheduled import known_id
 
 SECTION = "staff"
+DECISIONS = {"approve": approve_join_request, "reject": reject_join_request}
+INVITES, REQUESTS = "invites", "join_requests"
 
 
 @get("/c/{slug:str}/staff/invites", opt=access(Access.STAFF))
@@ -42,12 +46,12 @@ async def list_invites(
     slug: FromPath[str],
     after: FromQuery[str] = "",
 ) -> Response[str]:
-    start = read_cursor(after)
+    start = read_cursor(INVITES, after or None)
     async with web.database.read() as tx:
         page = await club_page(tx, visitor, slug)
         found = await invites_page(tx, visitor.actor, page.club.id, (start.time, start.id) if start else None)
         may_decide = page.standing.holds(Permission.DECIDE_ACCESS) and start is None
-        waiting = await _waiting(tx, visitor, page) if may_decide else None
+        waiting = await _waiting(tx, visitor, page) if may_decide else {}
     last = found[-1] if len(found) == INVITES_PAGE else None
     return web.pages.show(
         request,
@@ -55,9 +59,9 @@ async def list_invites(
         page.place(SECTION),
         page.now,
         invites=found,
-        next=Cursor(last.created_at, last.id).text if last else None,
+        next=write_cursor(INVITES, Cursor(last.created_at, last.id)) if last else None,
         may_decide=may_decide,
-        waiting=waiting,
+        **waiting,
     )
 
 
@@ -144,8 +148,8 @@ async def list_requests(
 ) -> Response[str]:
     async with web.database.read() as tx:
         page = await club_page(tx, visitor, slug)
-        waiting = await _waiting(tx, visitor, page, read_cursor(after))
-    return web.pages.show(request, "join_requests.html", page.place("door"), page.now, waiting=waiting)
+        waiting = await _waiting(tx, visitor, page, read_cursor(REQUESTS, after or None))
+    return web.pages.show(request, "join_requests.html", page.place("door"), page.now, **waiting)
 
 
 @get("/c/{slug:str}/join-requests/{request_id:str}", opt=access(Access.STAFF))
@@ -170,7 +174,9 @@ async def decide(
     fields = await form_fields(request)
     async with web.database.read() as tx:
         page = await club_page(tx, visitor, slug)
-    act = approve_join_request if fields.get("decision") == "approve" else reject_join_request
+    act = DECISIONS.get(fields.get("decision", ""))
+    if act is None:
+        raise Invalid("decision_unknown", "Nothing was decided.", advice="Press one of the two buttons.")
     try:
         await act(web.database, visitor.actor, page.club.id, known_id(request_id), note=fields.get("note"))
     except (Invalid, NotAllowed, Conflict) as error:
@@ -180,10 +186,17 @@ async def decide(
     return go_to(page.path("join-requests"))
 
 
-async def _waiting(tx: Reader, visitor: Visitor, page: ClubPage, after: Cursor | None = None) -> object:
-    return await join_requests_page(
+async def _waiting(
+    tx: Reader, visitor: Visitor, page: ClubPage, after: Cursor | None = None
+) -> dict[str, Any]:
+    """What ``door.html`` shows: who waits, and where the next page begins."""
+    found = await join_requests_page(
         tx, visitor.actor, page.club.id, status=RequestStatus.PENDING, after=after
     )
+    return {
+        "waiting": found.requests,
+        "waiting_next": write_cursor(REQUESTS, found.next) if found.next else None,
+    }
 
 
 async def _request_page(

@@ -11,13 +11,14 @@ from litestar.response import Redirect
 
 from lastcall.clubs.queries import clubs_page
 from lastcall.clubs.service import create_club
-from lastcall.db.cursor import read_cursor
+from lastcall.db.cursor import read_cursor, write_cursor
 from lastcall.errors import Conflict, Invalid
 from lastcall.web.access import Access, Visitor, access
 from lastcall.web.pages import PageRequest, Place, form_fields, go_to
 from lastcall.web.room import Web, database_now
 
 PLACE = Place("operator")
+LISTING = "clubs"
 EMPTY = {"name": "", "slug": "", "zone": "UTC", "owner_email": ""}
 
 
@@ -63,7 +64,7 @@ async def _show(
 ) -> Response[str]:
     async with web.database.read() as tx:
         now = await database_now(tx)
-        found = await clubs_page(tx, visitor.actor, search=search, after=read_cursor(after))
+        found = await clubs_page(tx, visitor.actor, search=search, after=read_cursor(LISTING, after or None))
     kept = {"search": search} if search else {}
     return web.pages.show(
         request,
@@ -72,7 +73,9 @@ async def _show(
         now,
         status=problem.status if problem else 200,
         clubs=found.clubs,
-        older=f"/operator/clubs?{urlencode(kept | {'after': found.next.text})}" if found.next else None,
+        older=f"/operator/clubs?{urlencode(kept | {'after': write_cursor(LISTING, found.next)})}"
+        if found.next
+        else None,
         search=search,
         fields=fields or EMPTY,
         problem=problem,

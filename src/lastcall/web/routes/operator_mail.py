@@ -6,7 +6,7 @@ from litestar import Response, get
 from litestar.di import NamedDependency
 from litestar.params import FromQuery
 
-from lastcall.api.v1.cursors import cut, decode_cursor
+from lastcall.db.cursor import cut, read_cursor
 from lastcall.mail.states import MailState
 from lastcall.people.operator_mail import mail_in_trouble
 from lastcall.web.access import Access, Visitor, access
@@ -35,7 +35,7 @@ async def operator_mail(
 ) -> Response[str]:
     async with web.database.read() as tx:
         now = await database_now(tx)
-        found = await mail_in_trouble(tx, visitor.actor, decode_cursor(LISTING, after or None), PAGE + 1)
+        found = await mail_in_trouble(tx, visitor.actor, read_cursor(LISTING, after or None), PAGE + 1)
     rows, older = cut(found, PAGE, LISTING, lambda row: row.cursor)
     return web.pages.show(
         request,

@@ -10,7 +10,7 @@ from litestar.di import NamedDependency
 from litestar.params import FromPath, FromQuery
 from litestar.response import Redirect
 
-from lastcall.db.cursor import read_cursor
+from lastcall.db.cursor import Cursor, read_cursor, write_cursor
 from lastcall.errors import Conflict, Invalid, NotFound
 from lastcall.people.erasing import erase_person
 from lastcall.people.queries import PersonView, audit_page, people_page, person_for_operators
@@ -22,6 +22,7 @@ from lastcall.web.room import Web, database_now
 from lastcall.web.routes.scheduled import known_id
 
 PLACE = Place("operator")
+PEOPLE, AUDIT = "people", "audit"
 
 
 @dataclass(frozen=True)
@@ -161,7 +162,7 @@ async def show_audit(
         now = await database_now(tx)
         person = await person_for_operators(tx, visitor.actor, known_id(about)) if about else None
         entries = await audit_page(
-            tx, visitor.actor, about=person.id if person else None, after=read_cursor(after)
+            tx, visitor.actor, about=person.id if person else None, after=read_cursor(AUDIT, after or None)
         )
     return web.pages.show(
         request,
@@ -170,7 +171,7 @@ async def show_audit(
         now,
         entries=entries,
         person=person,
-        older=_more("/operator/audit", entries.next, about=about),
+        older=_more("/operator/audit", AUDIT, entries.next, about=about),
         words=words_for,
         details=detail_words,
     )
@@ -188,7 +189,7 @@ async def _list(
 ) -> Response[str]:
     async with web.database.read() as tx:
         now = await database_now(tx)
-        people = await people_page(tx, visitor.actor, search=search, after=read_cursor(after))
+        people = await people_page(tx, visitor.actor, search=search, after=read_cursor(PEOPLE, after or None))
     return web.pages.show(
         request,
         "operator_people.html",
@@ -197,7 +198,7 @@ async def _list(
         status=problem.status if problem else 200,
         people=people,
         search=search,
-        more=_more("/operator/people", people.next, search=search),
+        more=_more("/operator/people", PEOPLE, people.next, search=search),
         fields={"email": "", "display_name": ""} | (fields or {}),
         problem=problem,
     )
@@ -217,10 +218,11 @@ def _known_act(key: str) -> Act:
     return ACTS[key]
 
 
-def _more(path: str, cursor: object, **query: str) -> str | None:
-    text = getattr(cursor, "text", None)
+def _more(path: str, listing: str, cursor: Cursor | None, **query: str) -> str | None:
+    if cursor is None:
+        return None
     kept = {name: value for name, value in query.items() if value}
-    return f"{path}?{urlencode(kept | {'after': text})}" if text else None
+    return f"{path}?{urlencode(kept | {'after': write_cursor(listing, cursor)})}"
 
 
 HANDLERS = (list_people, add, show_person, ask, do, show_audit)

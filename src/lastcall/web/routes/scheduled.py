@@ -11,6 +11,7 @@ from litestar.params import FromPath, FromQuery
 from litestar.response import Redirect, Stream
 
 from lastcall.connections.queries import ConnectionCard, connection_card
+from lastcall.db.cursor import Cursor, cut, read_cursor
 from lastcall.db.ids import decode_id, encode_id
 from lastcall.db.transaction import Reader
 from lastcall.errors import Conflict, Invalid, NotFound
@@ -36,16 +37,18 @@ from lastcall.web.room import Web
 from lastcall.web.scheduled import (
     Names,
     batch,
-    cursor_text,
     days,
-    read_cursor,
+    read_place,
     single,
     tally_of,
     upcoming_entries,
+    write_place,
 )
 from lastcall.web.times import Zoned
 
 PAGE = 100
+HISTORY = "history"
+"""The list of what is over, in its cursors."""
 LATELY = 6
 UNKNOWN_MOST = 20
 
@@ -65,10 +68,10 @@ async def scheduled(
     web: NamedDependency[Web],
     visitor: NamedDependency[Visitor],
     slug: FromPath[str],
-    after: FromQuery[str | None] = None,
+    after: FromQuery[str] = "",
 ) -> Response[str]:
     """The agenda: everything that is not over, by due time, batches as one row each."""
-    start, shown_before = read_cursor(after)
+    start, shown_before = read_place(after)
     async with web.database.read() as tx:
         page = await club_page(tx, visitor, slug)
         club_id = page.club.id
@@ -97,7 +100,7 @@ async def scheduled(
         unknown_most=UNKNOWN_MOST,
         unknown_first=unknown[0] if unknown else None,
         lately=[single(row, names, time=row.completed_at or row.due_at) for row in lately],
-        older=cursor_text(rows[-1], rows[-1].due_at) if more else None,
+        older=write_place(rows[-1]) if more else None,
         is_first=start is None,
         connection=card,
         obstacle=obstacle(card.obstacle) if card else None,
@@ -111,12 +114,12 @@ async def scheduled_history(
     web: NamedDependency[Web],
     visitor: NamedDependency[Visitor],
     slug: FromPath[str],
-    after: FromQuery[str | None] = None,
+    after: FromQuery[str] = "",
     outcome: FromQuery[str | None] = None,
     kind: FromQuery[str | None] = None,
 ) -> Response[str]:
     """What is over, newest first, filtered on the server, each page by key."""
-    start, _ = read_cursor(after)
+    start = read_cursor(HISTORY, after or None)
     states = _states(outcome)
     async with web.database.read() as tx:
         page = await club_page(tx, visitor, slug)
@@ -134,10 +137,9 @@ async def scheduled_history(
             limit=PAGE + 1,
         )
         card = await connection_card(tx, club_id)
-    more = len(rows) > PAGE
-    rows = rows[:PAGE]
+    shown, older = cut(rows, PAGE, HISTORY, lambda row: Cursor(row.completed_at or row.due_at, row.id))
     zoned = Zoned(web.pages.zone(request, page.place("")), page.now)
-    entries = [single(row, role_names(card), time=row.completed_at or row.due_at) for row in rows]
+    entries = [single(row, role_names(card), time=row.completed_at or row.due_at) for row in shown]
     return web.pages.show(
         request,
         "history_live.html" if is_fragment(request) else "history.html",
@@ -146,7 +148,7 @@ async def scheduled_history(
         seen=seen,
         tab="history",
         days=days(entries, zoned),
-        older=cursor_text(rows[-1], rows[-1].completed_at or rows[-1].due_at) if more else None,
+        older=older,
         is_first=start is None,
         states=[one for one in State if one in TERMINAL],
         kinds=[KINDS[name] for name in kinds_visible_to(page.standing)],

@@ -11,7 +11,7 @@ from litestar.params import QueryParameter
 from litestar.response import Stream
 
 from lastcall.api.v1.answers import answers, file_of
-from lastcall.api.v1.cursors import After, Limit, decode_cursor, encode_cursor
+from lastcall.api.v1.paging import CURSOR, After, Limit
 from lastcall.api.v1.shapes import Id, PathId, Shape, known, known_in, spelled, utc
 from lastcall.clubs.activity_log import (
     ActivityFilters,
@@ -20,6 +20,7 @@ from lastcall.clubs.activity_log import (
     activity_page,
     export_activity,
 )
+from lastcall.db.cursor import read_cursor, write_cursor
 from lastcall.db.database import Database
 from lastcall.db.ids import encode_id
 from lastcall.people.actor import Actor
@@ -80,11 +81,11 @@ async def list_activity(
     filters = _filters(actor_id, family, action, entity_type, entity_id, since, until)
     async with db.read() as tx:
         page = await activity_page(
-            tx, actor, known(club), filters, after=decode_cursor(_LISTING, cursor), limit=limit
+            tx, actor, known(club), filters, after=read_cursor(_LISTING, cursor, field=CURSOR), limit=limit
         )
     return ActivityPage(
         items=[_activity(view) for view in page.entries],
-        next=None if page.next is None else encode_cursor(_LISTING, page.next),
+        next=None if page.next is None else write_cursor(_LISTING, page.next),
     )
 
 

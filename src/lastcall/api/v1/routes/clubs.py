@@ -12,8 +12,8 @@ from litestar.response import Stream
 from msgspec import Meta
 
 from lastcall.api.v1.answers import answers, file_of
-from lastcall.api.v1.cursors import After, Limit, Search, decode_cursor, encode_cursor
 from lastcall.api.v1.idempotency import Key, once
+from lastcall.api.v1.paging import CURSOR, After, Limit, Search
 from lastcall.api.v1.requests import ApiRequest
 from lastcall.api.v1.shapes import Id, Input, PathId, Shape, known, utc
 from lastcall.clubs import queries
@@ -22,6 +22,7 @@ from lastcall.clubs.life import pause_club, resume_club, unarchive_club
 from lastcall.clubs.policy import require_staff
 from lastcall.clubs.service import ClubFields, create_club, edit_club
 from lastcall.clubs.tables import MAX_RETENTION_DAYS
+from lastcall.db.cursor import read_cursor, write_cursor
 from lastcall.db.database import Database
 from lastcall.db.ids import encode_id
 from lastcall.people.actor import Actor
@@ -179,11 +180,11 @@ async def list_all_clubs(
     """Every club of this server, the newest first. Operators only."""
     async with db.read() as tx:
         page = await queries.clubs_page(
-            tx, actor, search=search, after=decode_cursor(_ALL, cursor), limit=limit
+            tx, actor, search=search, after=read_cursor(_ALL, cursor, field=CURSOR), limit=limit
         )
     return ClubPage(
         items=[settings_shape(view) for view in page.clubs],
-        next=None if page.next is None else encode_cursor(_ALL, page.next),
+        next=None if page.next is None else write_cursor(_ALL, page.next),
     )
 
 

@@ -16,12 +16,12 @@ from lastcall.access.invites import InviteKind, create_invite, revoke_invite
 from lastcall.access.queries import INVITES_PAGE, InviteState, InviteView, invites_page
 from lastcall.access.requests import RequestStatus
 from lastcall.api.v1.answers import answers
-from lastcall.api.v1.cursors import After, decode_cursor, encode_cursor
 from lastcall.api.v1.idempotency import Key, once
+from lastcall.api.v1.paging import CURSOR, After
 from lastcall.api.v1.requests import ApiRequest
 from lastcall.api.v1.shapes import Id, Input, PathId, Shape, known, known_in
 from lastcall.clubs.roles import ROLES_MOST
-from lastcall.db.cursor import Cursor
+from lastcall.db.cursor import Cursor, read_cursor, write_cursor
 from lastcall.db.database import Database
 from lastcall.db.ids import encode_id
 from lastcall.people.actor import Actor
@@ -93,13 +93,13 @@ async def list_invites(
     db: NamedDependency[Database], actor: NamedDependency[Actor], club: PathId, cursor: After = None
 ) -> InvitePage:
     """The invites of a club, the newest first; needs `manage_staff`."""
-    after = decode_cursor(_LISTING, cursor)
+    after = read_cursor(_LISTING, cursor, field=CURSOR)
     async with db.read() as tx:
         found = await invites_page(tx, actor, known(club), (after.time, after.id) if after else None)
     last = found[-1] if len(found) == INVITES_PAGE else None
     return InvitePage(
         items=[_invite(view) for view in found],
-        next=None if last is None else encode_cursor(_LISTING, Cursor(last.created_at, last.id)),
+        next=None if last is None else write_cursor(_LISTING, Cursor(last.created_at, last.id)),
     )
 
 

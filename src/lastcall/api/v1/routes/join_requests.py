@@ -12,8 +12,9 @@ from lastcall.access.deciding import approve_join_request, reject_join_request, 
 from lastcall.access.queries import JoinRequestView, join_requests_page
 from lastcall.access.requests import RequestStatus
 from lastcall.api.v1.answers import answers
-from lastcall.api.v1.cursors import After, Limit, decode_cursor, encode_cursor
+from lastcall.api.v1.paging import CURSOR, After, Limit
 from lastcall.api.v1.shapes import Id, Input, PathId, Shape, known, spelled
+from lastcall.db.cursor import read_cursor, write_cursor
 from lastcall.db.database import Database
 from lastcall.db.ids import encode_id
 from lastcall.people.actor import Actor
@@ -67,11 +68,16 @@ async def list_join_requests(
     """Who asks to be let in, the newest first. Whoever may not decide does not see that there is anything."""
     async with db.read() as tx:
         page = await join_requests_page(
-            tx, actor, known(club), status=status, after=decode_cursor(_LISTING, cursor), limit=limit
+            tx,
+            actor,
+            known(club),
+            status=status,
+            after=read_cursor(_LISTING, cursor, field=CURSOR),
+            limit=limit,
         )
     return JoinRequestPage(
         items=[_join_request(view) for view in page.requests],
-        next=None if page.next is None else encode_cursor(_LISTING, page.next),
+        next=None if page.next is None else write_cursor(_LISTING, page.next),
     )
 
 

@@ -12,10 +12,10 @@ from litestar.params import FromQuery, JSONBody, QueryParameter
 from msgspec import Meta
 
 from lastcall.api.v1.answers import answers
-from lastcall.api.v1.cursors import After, Limit, cut, decode_cursor
+from lastcall.api.v1.paging import CURSOR, After, Limit
 from lastcall.api.v1.shapes import Id, Input, PathId, Shape, known, utc
 from lastcall.clubs.policy import require_staff
-from lastcall.db.cursor import Cursor
+from lastcall.db.cursor import Cursor, cut, read_cursor
 from lastcall.db.database import Database
 from lastcall.db.ids import encode_id
 from lastcall.operations.kinds import kind_named
@@ -159,7 +159,7 @@ async def list_upcoming_operations(
     """What is not over, by due time: pending, claimed and submitted. Kinds that the reader has no permission
     for do not appear.
     """
-    club_id, after = known(club), decode_cursor(_UPCOMING, cursor)
+    club_id, after = known(club), read_cursor(_UPCOMING, cursor, field=CURSOR)
     async with db.read() as tx:
         standing = await require_staff(tx, actor, club_id, scope=Scope.READ)
         rows = await upcoming(tx, standing, actor, club_id, kinds=_kinds(kind), after=after, limit=limit + 1)
@@ -177,7 +177,7 @@ async def list_past_operations(
     outcome: Annotated[State | None, QueryParameter(name="state")] = None,
 ) -> OperationPage:
     """What is over, the newest end first."""
-    club_id, after = known(club), decode_cursor(_HISTORY, cursor)
+    club_id, after = known(club), read_cursor(_HISTORY, cursor, field=CURSOR)
     async with db.read() as tx:
         standing = await require_staff(tx, actor, club_id, scope=Scope.READ)
         rows = await history(

@@ -10,10 +10,11 @@ from litestar.di import NamedDependency
 from litestar.params import JSONBody, QueryParameter
 
 from lastcall.api.v1.answers import answers
-from lastcall.api.v1.cursors import After, Limit, Search, decode_cursor, encode_cursor
 from lastcall.api.v1.idempotency import Key, once
+from lastcall.api.v1.paging import CURSOR, After, Limit, Search
 from lastcall.api.v1.requests import ApiRequest
 from lastcall.api.v1.shapes import Id, Input, PathId, Shape, known, known_in, spelled
+from lastcall.db.cursor import read_cursor, write_cursor
 from lastcall.db.database import Database
 from lastcall.db.ids import encode_id
 from lastcall.people.actor import Actor
@@ -94,10 +95,12 @@ async def list_people(
 ) -> PersonPage:
     """Everybody, those added last first. Operators only, as everything here."""
     async with db.read() as tx:
-        page = await people_page(tx, actor, search=search, after=decode_cursor(_PEOPLE, cursor), limit=limit)
+        page = await people_page(
+            tx, actor, search=search, after=read_cursor(_PEOPLE, cursor, field=CURSOR), limit=limit
+        )
     return PersonPage(
         items=[_person(view) for view in page.rows],
-        next=None if page.next is None else encode_cursor(_PEOPLE, page.next),
+        next=None if page.next is None else write_cursor(_PEOPLE, page.next),
     )
 
 
@@ -141,10 +144,12 @@ async def list_audit(
     """Sign-ins and what operators did, the newest first."""
     person_id = None if about is None else known_in(about, "about")
     async with db.read() as tx:
-        page = await audit_page(tx, actor, about=person_id, after=decode_cursor(_AUDIT, cursor), limit=limit)
+        page = await audit_page(
+            tx, actor, about=person_id, after=read_cursor(_AUDIT, cursor, field=CURSOR), limit=limit
+        )
     return AuditPage(
         items=[_entry(view) for view in page.rows],
-        next=None if page.next is None else encode_cursor(_AUDIT, page.next),
+        next=None if page.next is None else write_cursor(_AUDIT, page.next),
     )
 
 
