@@ -171,3 +171,22 @@ async def test_the_guide_counts_what_is_done(visit: Callable[..., Visitor], worl
     await owner.post(f"{CLUB}/visibility/group_size", {"audience": "owner", "seen": ""})
     await world.queue("ban_member", [1])
     assert "5 of 6 done" in (await owner.get(f"{CLUB}/start")).text
+
+
+async def test_whoever_decides_join_requests_is_led_to_them(
+    visit: Callable[..., Visitor], world: World
+) -> None:
+    there = f'href="{CLUB}/join-requests"'
+    staff = visit("staff")
+    assert there not in (await staff.get(f"{CLUB}/scheduled")).text
+    async with world.db.read() as tx:
+        moderator = next(role for role in await roles_of(tx, world.club_id) if role.name == "Moderator")
+    person = world.actors["staff"].person_id
+    await assign_role(world.db, world.actors["owner"], world.club_id, moderator.id, person)
+    assert there in (await staff.get(f"{CLUB}/scheduled")).text
+    assert "Nobody waits." in (await staff.get(f"{CLUB}/join-requests")).text
+    for page in ("staff", "staff/invites"):
+        assert there in (await visit("owner").get(f"{CLUB}/{page}")).text
+    assert (
+        await visit("owner").post(f"{CLUB}/join-requests/{'0' * 26}", {"decision": "x"})
+    ).status_code == 422
