@@ -167,7 +167,9 @@ def create_app(house: House, *, logs_requests: bool = False) -> Litestar:
     app = Litestar(
         route_handlers=[web_routes(), api_routes(), *worker_routes(house.workers)],
         lifespan=[house.lifespan],
-        state=State({"database": house.database, "cookies": house.cookies, "web": web}),
+        state=State(
+            {"database": house.database, "mailer": house.mailer, "cookies": house.cookies, "web": web}
+        ),
         exception_handlers={Exception: _answer},
         before_send=[headers],
         request_max_body_size=BODY_LIMIT,

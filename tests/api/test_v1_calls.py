@@ -18,6 +18,7 @@ from lastcall.db.database import Database
 from lastcall.db.ids import encode_id, new_id
 from lastcall.errors import Invalid
 from lastcall.people.scopes import Scope
+from lastcall.settings import Settings
 
 
 @pytest.fixture
@@ -273,3 +274,22 @@ async def test_an_export_begins_only_for_those_who_may_and_is_whole(api: Api) ->
     assert log.headers["content-type"].startswith("text/csv")
     shown = (await owner("GET", f"/clubs/{api.club}/activity?family=club&limit=100")).json()["items"]
     assert len(log.text.splitlines()) == len(shown) + 1
+
+
+async def test_an_invite_over_the_api_is_mailed_and_its_maker_hears_that_it_was_accepted(
+    database: Database,
+) -> None:
+    # Nothing sends in this process: a mail's row is written with what it tells of.
+    settings = Settings(mail_url="smtp://localhost", mail_from="Lastcall <lastcall@club.example>")
+    async with open_api(database, settings) as api:
+        owner, operator = await api.program("owner"), await api.program("operator")
+        invite = {"roleIds": [await api.role()], "email": "operator@example.org"}
+        await database.pool.execute("update people set email_verified_at = lastcall_now()")
+        made = (await owner("POST", f"/clubs/{api.club}/invites", json=invite)).json()
+        accepted = await operator("POST", "/invites/accept", json={"token": made["token"]})
+        assert accepted.json()["status"] == "approved", accepted.text
+        sent = await database.pool.fetch("select kind, address from outgoing_mail order by id")
+    assert [tuple(row) for row in sent if row["kind"] != "api_token_created"] == [
+        ("invite", "operator@example.org"),
+        ("invite_accepted", "owner@example.org"),
+    ]

@@ -22,6 +22,7 @@ from lastcall.people.scopes import Scope
 from lastcall.settings import Settings
 
 URL = "http://localhost:8420"
+SETTINGS = Settings()
 
 
 @dataclass
@@ -77,8 +78,8 @@ class Api:
 
 
 @asynccontextmanager
-async def open_api(database: Database) -> AsyncIterator[Api]:
-    app = create_app(House(Settings(), database))
+async def open_api(database: Database, settings: Settings = SETTINGS) -> AsyncIterator[Api]:
+    app = create_app(House(settings, database))
     transport = httpx2.ASGITransport(app=app, raise_app_exceptions=True)
     async with httpx2.AsyncClient(transport=transport, base_url=URL, timeout=30) as client:
         yield Api(await build_world(database), app, client, Mailer(database, None, URL))

@@ -13,13 +13,14 @@ from lastcall.api.v1.fresh import rendered
 from lastcall.api.v1.requests import BODY_BYTES_MOST, PUBLIC, ApiRequest, guard
 from lastcall.api.v1.routes import HANDLERS
 from lastcall.db.database import Database
+from lastcall.mail.mailer import Mailer
 from lastcall.people.actor import Actor
 
 PATH = "/api/v1"
 
 
 def api_routes() -> Router:
-    """What the application mounts. It finds the database in the application's state."""
+    """What the application mounts. It finds the database and the mailer in the application's state."""
     return Router(
         path=PATH,
         route_handlers=[*HANDLERS, openapi],
@@ -30,6 +31,7 @@ def api_routes() -> Router:
         dependencies={
             "db": Provide(_database, sync_to_thread=False),
             "actor": Provide(_actor, sync_to_thread=False),
+            "mailer": Provide(_mailer, sync_to_thread=False),
         },
         after_request=_keep_nowhere,
     )
@@ -41,6 +43,10 @@ def _database(request: Request[Any, Any, Any]) -> Database:
 
 def _actor(request: Request[Any, Any, Any]) -> Actor:
     return cast("Actor", request.state.actor)
+
+
+def _mailer(request: Request[Any, Any, Any]) -> Mailer:
+    return cast("Mailer", request.app.state.mailer)
 
 
 def _keep_nowhere(response: Response[Any]) -> Response[Any]:

@@ -15,6 +15,7 @@ from lastcall.access.acceptance import accept_invite
 from lastcall.access.invites import InviteKind, create_invite, revoke_invite
 from lastcall.access.queries import INVITES_PAGE, InviteState, InviteView, invites_page
 from lastcall.access.requests import RequestStatus
+from lastcall.api.client import client_address
 from lastcall.api.v1.answers import answers
 from lastcall.api.v1.idempotency import Key, once
 from lastcall.api.v1.paging import CURSOR, After
@@ -24,6 +25,7 @@ from lastcall.clubs.roles import ROLES_MOST
 from lastcall.db.cursor import Cursor, read_cursor, write_cursor
 from lastcall.db.database import Database
 from lastcall.db.ids import encode_id
+from lastcall.mail.mailer import Mailer
 from lastcall.people.actor import Actor
 
 TAGS = ["Invites"]
@@ -55,7 +57,8 @@ class InvitePage(Shape, frozen=True):
 
 
 class NewInvite(Input, frozen=True):
-    """An invite into roles that you may hand on. With `email` only a person with that address can accept it.
+    """An invite into roles that you may hand on. With `email` only a person with that address can accept it, and it
+    is mailed there where the server sends mail.
     `approves`: whoever accepts is let in by your authority as it is then; otherwise somebody decides.
     """
 
@@ -108,6 +111,7 @@ async def create_one_invite(
     request: ApiRequest,
     db: NamedDependency[Database],
     actor: NamedDependency[Actor],
+    mailer: NamedDependency[Mailer],
     club: PathId,
     data: JSONBody[NewInvite],
     key: Key = None,
@@ -118,7 +122,15 @@ async def create_one_invite(
 
     async def make() -> InviteMade:
         made = await create_invite(
-            db, actor, club_id, role_ids, email=data.email, approves=data.approves, note=data.note
+            db,
+            actor,
+            club_id,
+            role_ids,
+            email=data.email,
+            approves=data.approves,
+            note=data.note,
+            mailer=mailer,
+            source=client_address(request),
         )
         return InviteMade(id=encode_id(made.id), token=made.token)
 
@@ -137,10 +149,13 @@ async def end_invite(
 
 @post("/invites/accept", status_code=200, tags=TAGS, responses=answers(404, 409, body=True))
 async def accept_one_invite(
-    db: NamedDependency[Database], actor: NamedDependency[Actor], data: JSONBody[Accept]
+    db: NamedDependency[Database],
+    actor: NamedDependency[Actor],
+    mailer: NamedDependency[Mailer],
+    data: JSONBody[Accept],
 ) -> Accepted:
     """Accept an invite as the person the token acts for. Doing it again is answered the same."""
-    made = await accept_invite(db, actor, data.token)
+    made = await accept_invite(db, actor, data.token, mailer=mailer)
     return Accepted(
         club_id=encode_id(made.club_id), join_request_id=encode_id(made.request_id), status=made.status
     )
