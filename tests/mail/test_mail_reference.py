@@ -1,0 +1,33 @@
+"""docs/how-to/set-up-mail.md lists every kind of mail that the house writes."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "how-to" / "set-up-mail.md"
+
+
+def kinds() -> Iterator[str]:
+    """The literal first argument of every ``Mail`` and ``Notice``, by name or by place."""
+    for file in (ROOT / "src" / "lastcall").rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Name)
+                and node.func.id in ("Mail", "Notice")
+            ):
+                first = next((word.value for word in node.keywords if word.arg == "kind"), None)
+                value = first or node.args[0]
+                if isinstance(value, ast.Constant):
+                    yield str(value.value)
+
+
+def test_every_kind_of_mail_is_in_the_docs() -> None:
+    section = PAGE.read_text(encoding="utf-8").partition("## What is written to whom")[2].partition("## ")[0]
+    listed = re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE)
+    assert sorted(listed) == sorted(kinds())
+    assert len(listed) > 8
