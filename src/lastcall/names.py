@@ -61,6 +61,22 @@ def valid_name(
     return name
 
 
+def valid_note(text: str | None, *, most: int) -> str | None:
+    """What somebody wrote to somebody else, over several lines if they like; None for nothing.
+
+    Raises ``Invalid`` naming ``note`` for one longer than ``most`` characters and for one with controls.
+    """
+    note = (text or "").strip()
+    if len(note) > most or not note.replace("\n", " ").replace("\r", " ").isprintable():
+        raise Invalid(
+            "note_malformed",
+            "The note is too long or holds control characters.",
+            advice=f"Write at most {most} characters.",
+            field="note",
+        )
+    return note or None
+
+
 def _unfit(name: str) -> str | None:
     """The first character that a name may not hold."""
     marks = 0

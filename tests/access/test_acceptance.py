@@ -25,6 +25,7 @@ from lastcall.access.queries import invite_summary
 from lastcall.access.requests import PersonSubject, RequestStatus, mark_accepted, record_join_request
 from lastcall.access.tables import JoinRequest
 from lastcall.clubs.gates import bump_gate
+from lastcall.clubs.permissions import Permission
 from lastcall.clubs.staff import revoke_role
 from lastcall.db.database import Database
 from lastcall.db.ids import new_id
@@ -36,6 +37,7 @@ from lastcall.people.actor import Actor
 from lastcall.people.service import block_person
 from lastcall.people.tokens import new_token
 from lastcall.testing.locks import wait_until_blocked
+from lastcall.testing.staff import change_role
 from lastcall.testing.waiting import eventually
 
 
@@ -506,6 +508,19 @@ async def test_revoking_needs_a_say_over_the_roles(db: Database, door: Door) -> 
     await accept_invite(db, door.guest, used.token)
     with pytest.raises(Conflict):
         await revoke_invite(db, door.owner, door.club_id, used.id)
+
+
+async def test_an_invite_is_closed_by_who_may_make_one_of_its_kind(db: Database, door: Door) -> None:
+    agents = await create_invite(db, door.deputy, door.club_id, (), kind=InviteKind.AGENT)
+    people = await door.invite(door.deputy)
+    await change_role(
+        db, door.owner, door.club_id, door.roles["admin"], permissions=[Permission.MANAGE_AGENTS]
+    )
+    with pytest.raises(NotAllowed):
+        await revoke_invite(db, door.deputy, door.club_id, people.id)
+    await revoke_invite(db, door.deputy, door.club_id, agents.id)
+    assert (await door.state(agents))["revoked_at"] is not None
+    assert (await door.state(people))["revoked_at"] is None
 
 
 @pytest.mark.clause("ACC-18")

@@ -59,6 +59,7 @@ async def test_a_role_is_made_edited_and_read_as_a_whole(club: House) -> None:
         (RoleFields("Door", "x\x00"), "description"),
         (RoleFields("Door", "x" * 201), "description"),
         (RoleFields("Door", provider_role_ids=frozenset({"grol one"})), "provider_role_ids"),
+        (RoleFields("Door", provider_role_ids=frozenset({"usr_1"})), "provider_role_ids"),
         (
             RoleFields("Door", provider_role_ids=frozenset(f"grol_{n}" for n in range(101))),
             "provider_role_ids",

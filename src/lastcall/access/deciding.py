@@ -21,7 +21,8 @@ from lastcall.clubs.staff import grant_roles
 from lastcall.clubs.tables import Club
 from lastcall.db.database import Database
 from lastcall.db.transaction import Transaction
-from lastcall.errors import Conflict, Invalid, NotAllowed
+from lastcall.errors import Conflict, NotAllowed
+from lastcall.names import valid_note
 from lastcall.people.actor import Actor
 from lastcall.people.scopes import Scope
 from lastcall.people.tables import Person
@@ -38,7 +39,7 @@ async def approve_join_request(
     now: the inviter, else the actor. Raises ``Conflict`` when it was decided already (with what it is), when
     the person is not there any more or owns the club, and for an agent; ``NotAllowed`` for one's own request.
     """
-    note = _valid_note(note)
+    note = valid_note(note, most=NOTE_LENGTH)
     async with _held(db, actor, club_id, request_id) as (tx, request):
         if request.subject_kind == "agent":
             raise Conflict(
@@ -66,7 +67,7 @@ async def reject_join_request(
     db: Database, actor: Actor, club_id: UUID, request_id: UUID, *, note: str | None = None
 ) -> None:
     """Turn the person or the agent down; they are told ``note``. Needs ``decide_access``; errors as above."""
-    note = _valid_note(note)
+    note = valid_note(note, most=NOTE_LENGTH)
     async with _held(db, actor, club_id, request_id) as (_, request):
         if request.person_id == actor.person_id:
             raise NotAllowed(
@@ -155,15 +156,3 @@ async def _person(tx: Transaction, request: Row[Any]) -> UUID:
             advice="Reject it, or wait until that person has signed in.",
         )
     return person_id
-
-
-def _valid_note(note: str | None) -> str | None:
-    note = (note or "").strip()
-    if len(note) > NOTE_LENGTH or not note.replace("\n", " ").replace("\r", " ").isprintable():
-        raise Invalid(
-            "note_malformed",
-            "The note is too long or holds control characters.",
-            advice=f"Write at most {NOTE_LENGTH} characters.",
-            field="note",
-        )
-    return note or None

@@ -15,7 +15,7 @@ from lastcall.access.policy import handed_on
 from lastcall.access.tables import Invite
 from lastcall.clubs.activity import log
 from lastcall.clubs.permissions import Permission
-from lastcall.clubs.policy import require
+from lastcall.clubs.policy import require, require_staff
 from lastcall.clubs.tables import StaffRole
 from lastcall.db.bus import Hint
 from lastcall.db.clock import NOW
@@ -26,6 +26,7 @@ from lastcall.db.transaction import Transaction
 from lastcall.errors import Conflict, Invalid, NotAllowed, NotFound
 from lastcall.mail.addresses import valid_address
 from lastcall.mail.mailer import Mailer
+from lastcall.names import valid_note
 from lastcall.people.actor import Actor
 from lastcall.people.data_retention import data_written
 from lastcall.people.scopes import Scope
@@ -76,7 +77,7 @@ async def create_invite(
     Raises ``Invalid`` for no role, a malformed address or note, and too many open invites.
     """
     email = valid_address(email) if email is not None and email.strip() else None
-    note = _valid_note(note)
+    note = valid_note(note, most=NOTE_LENGTH)
     roles = sorted(set(role_ids))
     if kind is InviteKind.AGENT:
         approves = False
@@ -117,19 +118,20 @@ async def create_invite(
 async def revoke_invite(db: Database, actor: Actor, club_id: UUID, invite_id: UUID) -> None:
     """Close an open invite. The request it turned into goes on living (RET-03), so this is no signal (ACC-13).
 
-    The owner closes any, others those whose roles they may hand on and their own. Revoking twice is once; one
-    that was used is a ``Conflict``.
+    It needs the permission that making it needs. The owner closes any, others those whose roles they may hand on
+    and their own. Revoking twice is once; one that was used is a ``Conflict``.
     """
     async with db.transaction() as tx:
-        standing = await require(tx, actor, club_id, Permission.MANAGE_STAFF, scope=Scope.ACCESS)
+        standing = await require_staff(tx, actor, club_id, scope=Scope.ACCESS)
         mine = (Invite.club_id == club_id, Invite.id == invite_id)
         invite = (
             await tx.execute(
-                select(Invite.invited_by, Invite.role_ids, Invite.accepted_at, Invite.revoked_at)
+                select(Invite.kind, Invite.invited_by, Invite.role_ids, Invite.accepted_at, Invite.revoked_at)
                 .where(*mine)
                 .with_for_update(key_share=True)
             )
         ).one_or_none()
+        await _require(tx, actor, club_id, InviteKind.PERSON if invite is None else InviteKind(invite.kind))
         if invite is None:
             raise NotFound("invite_unknown", "There is no such invitation.", advice="Load the list again.")
         if not standing.is_owner and invite.invited_by != actor.person_id:
@@ -182,15 +184,3 @@ async def _require_room(tx: Transaction, club_id: UUID) -> None:
             f"{MOST_OPEN_INVITES} invitations of this club are open already.",
             advice="Revoke some, or wait until they are used or expire.",
         )
-
-
-def _valid_note(note: str | None) -> str | None:
-    note = (note or "").strip()
-    if len(note) > NOTE_LENGTH or not note.replace("\n", " ").replace("\r", " ").isprintable():
-        raise Invalid(
-            "note_malformed",
-            "The note is too long or holds control characters.",
-            advice=f"Write at most {NOTE_LENGTH} characters.",
-            field="note",
-        )
-    return note or None

@@ -34,7 +34,7 @@ ROLES_MOST = 100
 PROVIDER_ROLES_MOST = 100
 """VRChat roles that one staff role may assign at most (facts 4.7)."""
 DESCRIPTION_LENGTH = 200  # characters
-_PROVIDER_ROLE = re.compile(r"[a-z0-9_-]{1,100}")
+_PROVIDER_ROLE = re.compile(r"grol_[a-z0-9_-]{1,95}")
 
 
 @dataclass(frozen=True)
