@@ -6,6 +6,7 @@ python owner.py HOME [thread]
 from __future__ import annotations
 
 import asyncio
+import signal
 import sys
 import threading
 from pathlib import Path
@@ -20,6 +21,7 @@ async def own(home: Path) -> None:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell's background job ignores
     if sys.argv[2:] == ["thread"]:
         thread = threading.Thread(target=lambda: asyncio.run(own(Path(sys.argv[1]))))
         thread.start()
