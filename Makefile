@@ -10,6 +10,8 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 ASSETS := src/lastcall/web/static/built/manifest.json
 ARGS ?=
+# Many images forbid it; then each of a demo's processes would compile the product anew.
+export PYTHONDONTWRITEBYTECODE =
 
 .PHONY: help demo demo-once test check bench docs assets screenshots reference schema locks clean
 

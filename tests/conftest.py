@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
+import gc
+import os
+import sys
+
 import pytest
+
+# Many images forbid it. Then each of the processes that tests start would compile the product anew, for a second.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
+# What is imported and collected lives to the end: the garbage collector need not walk it again and again.
+gc.disable()
 
 pytest_plugins = ["lastcall.testing.database"]
 
@@ -16,3 +27,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return places[0] if places else len(LONGEST_FIRST)
 
     items.sort(key=rank)
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
