@@ -190,3 +190,16 @@ async def test_whoever_decides_join_requests_is_led_to_them(
     assert (
         await visit("owner").post(f"{CLUB}/join-requests/{'0' * 26}", {"decision": "x"})
     ).status_code == 422
+
+
+async def test_a_zero_character_in_any_field_is_named_and_reaches_no_statement(
+    visit: Callable[..., Visitor], world: World
+) -> None:
+    owner, operator = visit("owner"), visit("operator")
+    asked = [
+        await owner.get(f"{CLUB}/log?family=a%00b"),
+        await operator.get("/operator/people?search=%00"),
+        await owner.get("/?%00=1"),
+        await owner.post(f"{CLUB}/settings", fields(name="Night\0Shift", seen="x")),
+    ]
+    assert [(one.status_code, "zero character" in one.text) for one in asked] == [(422, True)] * 4

@@ -17,11 +17,12 @@ from typing import Any, cast
 from litestar import Request
 from litestar.connection import ASGIConnection
 from litestar.datastructures import Cookie
+from litestar.datastructures.multi_dicts import MultiMixin
 from litestar.handlers import BaseRouteHandler
 
 from lastcall.api.client import client_address
 from lastcall.db.database import Database
-from lastcall.errors import NotAllowed, NotFound, NotSignedIn
+from lastcall.errors import Invalid, NotAllowed, NotFound, NotSignedIn
 from lastcall.people.actor import Actor
 from lastcall.people.sessions import Browser, actor_of_session
 
@@ -131,8 +132,20 @@ async def guard(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRou
         actor = visitor.actor
         if kind is Access.OPERATOR and not actor.is_operator:
             raise NotFound("not_found", "There is no such page.")
+    _check_text(connection.query_params)
     if connection.scope.get("method") not in _SAFE:
-        await _check_form(cast("Request[Any, Any, Any]", connection), visitor)
+        request = cast("Request[Any, Any, Any]", connection)
+        await _check_form(request, visitor)
+        _check_text(await request.form())
+
+
+def _check_text(fields: MultiMixin[Any]) -> None:
+    """No field of a page holds a zero character, which no text in the database can."""
+    for name, value in fields.multi_items():
+        if "\0" in name or (isinstance(value, str) and "\0" in value):
+            raise Invalid(
+                "zero_character", "Text cannot hold a zero character.", advice="Type it again, without it."
+            )
 
 
 async def _check_form(request: Request[Any, Any, Any], visitor: Visitor) -> None:
