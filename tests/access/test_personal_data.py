@@ -15,6 +15,7 @@ from tests.access.conftest import Door, email_of, fresh, open_door, person
 from lastcall.access.acceptance import accept_invite
 from lastcall.app import register
 from lastcall.clubs.export import export_club, tables_of_clubs
+from lastcall.clubs.ownership import transfer_club
 from lastcall.clubs.service import add_club
 from lastcall.db.base import Base
 from lastcall.db.bus import CacheDrop
@@ -260,6 +261,33 @@ async def test_a_person_who_is_let_in_while_they_are_erased_stays_out(db: Databa
     with pytest.raises(NotSignedIn):
         await accepting
     assert await door.held_by(door.guest) == set()
+
+
+async def test_an_erasure_waits_for_no_call_that_removes_an_old_key_and_waits_for_a_gate(
+    db: Database, door: Door
+) -> None:
+    await db.pool.execute(
+        "insert into idempotency_keys (person_id, key, digest) values ($1, 'key-of-old', sha256('x'))",
+        door.guest.person_id,
+    )
+    async with db.transaction() as tx:
+        await tx.raw.execute(
+            "delete from idempotency_keys where person_id = $1", door.guest.person_id
+        )  # as any call sweeps
+        await asyncio.wait_for(asyncio.ensure_future(erase_person(db, None, door.guest.person_id)), 10)
+    assert await db.pool.fetchval("select count(*) from idempotency_keys") == 0
+
+
+async def test_a_clubs_export_ends_where_its_reader_owns_it_no_more(
+    db: Database, door: Door, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lastcall.clubs.export.PAGE", 1)
+    lines = export_club(db, door.owner, door.club_id)
+    first = json.loads(await anext(lines))
+    assert first["table"] == "directory"
+    await transfer_club(db, None, door.club_id, door.guest.person_id)
+    with pytest.raises(NotFound):
+        await text_of(lines)
 
 
 async def test_a_clubs_export_is_whole_and_of_no_other_club(

@@ -31,6 +31,7 @@ SECRET = re.compile(r"hash|nonce|secret|token|digest")
 async def export_club(db: Database, actor: Actor | None, club_id: UUID) -> AsyncIterator[bytes]:
     """The club's rows as JSON lines ``{"table": …, …}``, in pages, each in a read of its own: what changes meanwhile is
     seen or not, row by row. For the owner, or the host's command line (no ``actor``). Recorded in the activity log.
+    Each page asks again who owns the club: an export that began before that changed ends at it.
     """
     async with db.transaction() as tx:
         if actor is not None:
@@ -39,7 +40,7 @@ async def export_club(db: Database, actor: Actor | None, club_id: UUID) -> Async
             raise club_unknown()
         await log(tx, club_id, actor or COMMAND_LINE, "club.exported", "club", club_id)
     for table in tables_of_clubs():
-        async for row in _rows(db, table, club_id):
+        async for row in _rows(db, actor, table, club_id):
             yield json_line({"table": str(table.name), **row})
 
 
@@ -52,13 +53,17 @@ def tables_of_clubs() -> list[Table]:
     ]
 
 
-async def _rows(db: Database, table: Table, club_id: UUID) -> AsyncIterator[dict[str, Any]]:
+async def _rows(
+    db: Database, actor: Actor | None, table: Table, club_id: UUID
+) -> AsyncIterator[dict[str, Any]]:
     shown = [column for column in table.columns if SECRET.search(column.name) is None and not _is_key(column)]
     key = list(table.primary_key.columns)
     after: tuple[Any, ...] | None = None
     is_more = True
     while is_more:
         async with db.read() as tx:
+            if actor is not None:
+                await require_owner(tx, actor, club_id, scope=Scope.CLUBS)
             rows = await _page(tx, table, club_id, [*shown, *key], after)
         is_more = len(rows) == PAGE
         for row in rows:

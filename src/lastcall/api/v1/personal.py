@@ -14,7 +14,14 @@ from lastcall.people.personal_data import PersonalData, holds
 
 
 async def _keys(_: Database, tx: Transaction, person_id: UUID) -> None:
-    await tx.execute(text("delete from idempotency_keys where person_id = :person"), {"person": person_id})
+    # One that is locked is being removed: a call has it, and waits perhaps for a gate that is held here.
+    await tx.execute(
+        text(
+            "delete from idempotency_keys where (person_id, key) in ("
+            "select person_id, key from idempotency_keys where person_id = :person for update skip locked)"
+        ),
+        {"person": person_id},
+    )
 
 
 SOURCES = (
