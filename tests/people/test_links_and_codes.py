@@ -127,7 +127,7 @@ async def raced(database: Database, second: Redeem) -> tuple[str, Any]:
     async with database.transaction() as tx:
         await redeem_sign_in_link(database, token, here)
         loser = asyncio.create_task(second(database, token, here))
-        await wait_until_blocked(database, "sign_in_links", by=tx.raw.get_server_pid())
+        await wait_until_blocked(database, "from people", by=tx.raw.get_server_pid())
     try:
         return email, await loser
     except LastcallError as error:

@@ -68,7 +68,7 @@ async def test_of_two_redemptions_at_once_one_wins(database: Database) -> None:
     async with database.transaction() as tx:
         first, _ = await redeem_sign_in_link(database, link)
         second = asyncio.create_task(redeem_sign_in_link(database, link))
-        await wait_until_blocked(database, "sign_in_links", by=tx.raw.get_server_pid())
+        await wait_until_blocked(database, "from people", by=tx.raw.get_server_pid())
     with pytest.raises(NotSignedIn):
         await second
     actor = await actor_of_session(database, first)

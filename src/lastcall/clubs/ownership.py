@@ -38,7 +38,7 @@ async def transfer_club(
         actor.require_recent()
     async with db.transaction() as tx:
         await bump_gate(tx, club_id)
-        await require_owner_or_operator(tx, actor, club_id, scope=Scope.CLUBS)
+        await require_owner_or_operator(tx, actor, club_id, new_owner_id, scope=Scope.CLUBS)
         is_there = await lock_person(tx, new_owner_id)
         before = await read_settings(tx, club_id)
         if before.owner_id == new_owner_id:

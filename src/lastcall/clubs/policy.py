@@ -17,6 +17,7 @@ from lastcall.clubs.permissions import ALL_PERMISSIONS, Permission
 from lastcall.db.transaction import Reader, Transaction
 from lastcall.errors import NotAllowed, NotFound
 from lastcall.people.actor import Actor
+from lastcall.people.holding import hold_operator
 from lastcall.people.scopes import Scope
 
 
@@ -122,10 +123,15 @@ async def require_owner(tx: Reader, actor: Actor, club_id: UUID, *, scope: Scope
     return found
 
 
-async def require_owner_or_operator(tx: Reader, actor: Actor | None, club_id: UUID, *, scope: Scope) -> None:
+async def require_owner_or_operator(
+    tx: Reader, actor: Actor | None, club_id: UUID, *others: UUID, scope: Scope
+) -> None:
     """For the life of a club: its owner, an operator (with a token: one made for that), or the host's command
-    line (no ``actor``), which see every club but one that is being deleted."""
+    line (no ``actor``), which see every club but one that is being deleted. ``others`` are people whom the
+    transaction holds later: an operator is held with them in one order."""
     if actor is None or (actor.is_operator and actor.has_scope(Scope.OPERATOR)):
+        if isinstance(tx, Transaction):
+            await hold_operator(tx, actor, *others)
         if await tx.scalar(_EXISTS, {"club_id": club_id}) is None:
             raise club_unknown()
         return

@@ -26,6 +26,7 @@ from lastcall.errors import Conflict, Invalid, NotFound
 from lastcall.names import valid_name
 from lastcall.people.actor import Actor, require_operator
 from lastcall.people.audit import audit
+from lastcall.people.holding import hold_operator
 from lastcall.people.queries import person_by_email
 from lastcall.people.scopes import Scope
 from lastcall.people.service import add_person
@@ -86,6 +87,7 @@ async def add_club(
     club_id = new_id()
     async with db.transaction() as tx:
         # The lock: an owner who is blocked or erased meanwhile is so before this, and refused, or after it.
+        await hold_operator(tx, actor, owner_id)
         if not await lock_person(tx, owner_id):
             raise NotFound("person_unknown", "The owner is unknown.", advice="Add the person first.")
         await _take_slug(tx, slug, club_id)

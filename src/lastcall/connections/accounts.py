@@ -24,6 +24,7 @@ from lastcall.db.transaction import Transaction
 from lastcall.errors import Conflict, Invalid, NotFound
 from lastcall.people.actor import Actor, require_operator
 from lastcall.people.audit import audit
+from lastcall.people.holding import hold_operator
 from lastcall.people.tokens import token_hash
 
 KEY_PREFIX = "lck_"
@@ -69,6 +70,7 @@ async def add_account(db: Database, actor: Actor | None, alias: str, vrchat_user
         )
     account_id = new_id()
     async with db.transaction() as tx:
+        await hold_operator(tx, actor)
         await _refuse_taken(tx, alias, vrchat_user_id)
         await tx.execute(
             insert(Account).values(
@@ -85,6 +87,7 @@ async def rotate_key(db: Database, actor: Actor | None, account_id: UUID) -> New
     require_operator(actor)
     async with db.transaction() as tx:
         await lock_account(tx, account_id)
+        await hold_operator(tx, actor)
         key = await _put_new_key(tx, account_id)
         tx.publish(key_drop(account_id))
         await _audit(tx, actor, "account.key_rotated", account_id, generation=key.generation)
@@ -96,6 +99,7 @@ async def revoke_key(db: Database, actor: Actor | None, account_id: UUID) -> Non
     require_operator(actor)
     async with db.transaction() as tx:
         await lock_account(tx, account_id)
+        await hold_operator(tx, actor)
         await _require_known(tx, account_id)
         await tx.execute(
             update(WorkerKey)
@@ -121,6 +125,7 @@ async def set_account_state(db: Database, actor: Actor | None, account_id: UUID,
         )
     async with db.transaction() as tx:
         await lock_account(tx, account_id)
+        await hold_operator(tx, actor)
         await _require_known(tx, account_id)
         await tx.execute(
             update(Account)

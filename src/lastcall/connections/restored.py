@@ -16,6 +16,7 @@ from lastcall.db.bus import Hint
 from lastcall.db.database import Database
 from lastcall.people.actor import Actor, require_operator
 from lastcall.people.audit import audit
+from lastcall.people.holding import hold_operator
 
 RESTORED = "restored"
 """The reason that listeners get: their unsent work of the old epoch is put up for review."""
@@ -48,6 +49,7 @@ async def restored(db: Database, actor: Actor | None) -> Restored:
     require_operator(actor)
     async with db.transaction() as tx:
         await lock_fleet(tx)
+        await hold_operator(tx, actor)
         rows = (await tx.execute(_CURRENT)).all()
         await raise_gates(tx, [(row.club_id, row.id) for row in rows])
         for row in rows:

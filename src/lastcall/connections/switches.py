@@ -26,6 +26,7 @@ from lastcall.db.transaction import Transaction
 from lastcall.errors import Invalid, NotFound
 from lastcall.people.actor import Actor, require_operator
 from lastcall.people.audit import audit
+from lastcall.people.holding import hold_operator
 from lastcall.people.scopes import Scope
 
 
@@ -35,6 +36,7 @@ async def set_fleet_switch(db: Database, actor: Actor | None, *, is_on: bool) ->
     _require_person_to_lift(actor, is_on=is_on)
     async with db.transaction() as tx:
         await lock_fleet(tx)
+        await hold_operator(tx, actor)
         await tx.execute(update(FleetSettings).values(kill_switch=is_on))
         await _wake_all(tx)
         await audit(tx, actor.person_id if actor else None, "fleet.kill_switch", "fleet", is_on=is_on)
@@ -46,6 +48,7 @@ async def set_account_switch(db: Database, actor: Actor | None, account_id: UUID
     _require_person_to_lift(actor, is_on=is_on)
     async with db.transaction() as tx:
         await lock_account(tx, account_id)
+        await hold_operator(tx, actor)
         await _set_on_account(tx, account_id, {"kill_switch": is_on})
         await audit(
             tx, actor.person_id if actor else None, "account.kill_switch", str(account_id), is_on=is_on
@@ -84,6 +87,7 @@ async def set_fleet_limit(db: Database, actor: Actor | None, requests_per_minute
     require_operator(actor)
     _check_limit(requests_per_minute)
     async with db.transaction() as tx:
+        await hold_operator(tx, actor)
         await tx.execute(update(FleetSettings).values(requests_per_minute=requests_per_minute))
         await _wake_all(tx)
         await audit(
@@ -98,6 +102,7 @@ async def set_account_limit(
     require_operator(actor)
     _check_limit(requests_per_minute)
     async with db.transaction() as tx:
+        await hold_operator(tx, actor)
         await _set_on_account(tx, account_id, {"requests_per_minute": requests_per_minute})
         await audit(
             tx,
@@ -116,6 +121,8 @@ async def set_connection_limit(
     require_operator(actor)
     _check_limit(requests_per_minute)
     async with db.transaction() as tx:
+        await hold_gate(tx, club_id)
+        await hold_operator(tx, actor)
         await _set_on_connection(tx, club_id, connection_id, {"requests_per_minute": requests_per_minute})
         await log(
             tx,
@@ -133,6 +140,7 @@ async def require_connection_manager(tx: Transaction, actor: Actor | None, club_
     deleted before the transaction ends."""
     if actor is None or (actor.is_operator and actor.has_scope(Scope.OPERATOR)):
         await hold_gate(tx, club_id)
+        await hold_operator(tx, actor)
         return
     await require(tx, actor, club_id, Permission.MANAGE_CONNECTION, scope=Scope.CONNECTION)
 

@@ -14,6 +14,7 @@ from lastcall.mail.messages import Mail
 from lastcall.names import valid_name
 from lastcall.people.actor import Actor
 from lastcall.people.audit import audit
+from lastcall.people.holding import hold_actor
 from lastcall.people.limits import CODE_ATTEMPTS, SIGN_IN_REQUESTS
 from lastcall.people.links import Purpose, end_links, find_by_code, make_link, use_up
 from lastcall.people.mails import EMAIL_CHANGED, email_mail, notify, sign_in_mail, step_up_mail
@@ -85,6 +86,7 @@ async def rename(db: Database, actor: Actor, display_name: str) -> None:
     actor.require_scope(Scope.ACCOUNT)
     name = valid_name(display_name, field="display_name")
     async with db.transaction() as tx:
+        await hold_actor(tx, actor)
         await tx.execute(update(Person).where(Person.id == actor.person_id).values(display_name=name))
         await audit(tx, actor.person_id, "person.renamed", str(actor.person_id))
 
@@ -123,7 +125,8 @@ async def confirm_email_change(
     async with db.transaction(outermost=True) as tx:
         link = await find_by_code(tx, Purpose.EMAIL, code, browser.key)
         if link is not None and link.person_id == actor.person_id and await use_up(tx, link.id, browser.key):
-            old = await tx.scalar(select(Person.email).where(Person.id == actor.person_id).with_for_update())
+            await hold_actor(tx, actor)
+            old = await tx.scalar(select(Person.email).where(Person.id == actor.person_id))
             try:
                 async with db.transaction() as inner:
                     await inner.execute(

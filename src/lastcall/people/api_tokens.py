@@ -18,9 +18,10 @@ from lastcall.mail.mailer import Mailer
 from lastcall.names import valid_name
 from lastcall.people.actor import Actor
 from lastcall.people.audit import audit
+from lastcall.people.holding import hold_actor
 from lastcall.people.mails import TOKEN_CREATED, notify
 from lastcall.people.scopes import Scope
-from lastcall.people.tables import ApiToken, Person
+from lastcall.people.tables import ApiToken
 from lastcall.people.tokens import new_token, token_hash
 
 PREFIX = "lc_"  # by which a secret scanner knows one of ours
@@ -83,7 +84,7 @@ async def create_token(
     token, token_id = PREFIX + new_token(), new_id()
     async with db.transaction() as tx:
         # Two forms at once must not pass the limit together; and a block waits for this, or this for it.
-        await tx.scalar(select(Person.id).where(Person.id == actor.person_id).with_for_update())
+        await hold_actor(tx, actor)
         live = await tx.scalar(select(func.count()).where(*_live(actor.person_id)))
         if live >= MOST_TOKENS:
             raise Invalid(

@@ -20,6 +20,7 @@ from lastcall.db.transaction import Transaction
 from lastcall.errors import Conflict, NotFound
 from lastcall.people.actor import Actor, require_operator
 from lastcall.people.audit import audit
+from lastcall.people.holding import hold_actor, hold_operator
 from lastcall.people.listeners import person_blocked, person_erasing
 from lastcall.people.personal_data import ERASED_NAME, rows_about, sources
 from lastcall.people.scopes import Scope
@@ -54,6 +55,7 @@ async def erase_person(db: Database, actor: Actor | None, person_id: UUID) -> No
         await _lock(tx, person_id)
         if await _is_erased(tx, person_id):
             return
+        await _require_still(tx, actor, person_id)
         await person_blocked(tx, person_id)  # for a club that let them in until the lock was had
         for source in sources():
             if source.erase is not None:
@@ -102,6 +104,14 @@ def _require_self_or_operator(actor: Actor | None, person_id: UUID, scope: Scope
         raise person_unknown()
     else:
         require_operator(actor)
+
+
+async def _require_still(tx: Transaction, actor: Actor | None, person_id: UUID) -> None:
+    """For good is not done for somebody who was signed out, blocked or relieved while this waited."""
+    if actor is not None and actor.person_id == person_id:
+        await hold_actor(tx, actor)
+    else:
+        await hold_operator(tx, actor)
 
 
 async def _lock(tx: Transaction, person_id: UUID) -> None:

@@ -24,6 +24,7 @@ from lastcall.mail.mailer import Mailer
 from lastcall.people.actor import Actor
 from lastcall.people.audit import audit
 from lastcall.people.flows import Flow, Purpose, begin_flow, derived, flow_over, standing_person, take_flow
+from lastcall.people.holding import hold_actor
 from lastcall.people.mails import Notice, notify
 from lastcall.people.providers.provider import Answer, Begin, Profile, ProviderWay
 from lastcall.people.providers.providers import Providers
@@ -31,7 +32,6 @@ from lastcall.people.providers.transport import ProviderFault
 from lastcall.people.scopes import Scope
 from lastcall.people.sessions import Browser, Way, confirm_session, open_session
 from lastcall.people.sign_in_tables import Identity
-from lastcall.people.tables import Person
 
 MOST_IDENTITIES = 20
 CODE_LENGTH = 4096  # characters; codes have a few dozen, those that are tokens some hundreds
@@ -199,9 +199,7 @@ async def _sign_in(db: Database, way: ProviderWay, profile: Profile, browser: Br
 async def _link(db: Database, mailer: Mailer, way: ProviderWay, profile: Profile, actor: Actor) -> None:
     async with db.transaction() as tx:
         # The person's row first, so that of two at once the second counts the first.
-        await tx.execute(
-            select(Person.id).where(Person.id == actor.person_id).with_for_update(key_share=True)
-        )
+        await hold_actor(tx, actor)
         owner = await _use(tx, profile)
         if owner == actor.person_id:
             return

@@ -12,13 +12,13 @@ from enum import StrEnum
 from typing import Any, TypeAlias
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Row, insert, or_, select, update
+from sqlalchemy import ColumnElement, Row, func, insert, or_, select, update
 
 from lastcall.db.clock import NOW
 from lastcall.db.ids import new_id
 from lastcall.db.transaction import Transaction
 from lastcall.people.data_retention import data_written
-from lastcall.people.tables import SignInLink
+from lastcall.people.tables import Person, SignInLink
 from lastcall.people.tokens import browser_hash, code_hash, code_of, new_token, token_hash
 
 LINK_LIFE = timedelta(minutes=15)
@@ -86,27 +86,22 @@ def bound_to(browser_key: str) -> ColumnElement[bool]:
 
 
 async def find_by_token(tx: Transaction, token: str) -> Link | None:
-    """The sign-in link with this token, used or not, locked against a second redemption."""
-    return (
-        await tx.execute(
-            select(*_LINK)
-            .where(SignInLink.token_hash == token_hash(token), SignInLink.purpose == Purpose.SIGN_IN)
-            .with_for_update(key_share=True)
-        )
-    ).one_or_none()
+    """The sign-in link with this token, used or not, locked against a second redemption;
+    and its person, before it."""
+    which = (SignInLink.token_hash == token_hash(token), SignInLink.purpose == Purpose.SIGN_IN)
+    await _hold_people(tx, *which)
+    return (await tx.execute(select(*_LINK).where(*which).with_for_update(key_share=True))).one_or_none()
 
 
 async def find_by_code(tx: Transaction, purpose: Purpose, code: str, browser_key: str) -> Link | None:
     """The link that this code belongs to, locked. A wrong code is counted, in the caller's transaction, which
     must therefore be committed before the error is told."""
+    which = (SignInLink.browser_hash == browser_hash(browser_key), SignInLink.purpose == purpose, *usable())
+    await _hold_people(tx, *which)
     open_links = (
         await tx.execute(
             select(*_LINK, SignInLink.code_hash)
-            .where(
-                SignInLink.browser_hash == browser_hash(browser_key),
-                SignInLink.purpose == purpose,
-                *usable(),
-            )
+            .where(*which)
             .order_by(SignInLink.id)
             .with_for_update(key_share=True)
         )
@@ -122,6 +117,21 @@ async def find_by_code(tx: Transaction, purpose: Purpose, code: str, browser_key
             .values(attempts=SignInLink.attempts + 1)
         )
     return None
+
+
+async def _hold_people(tx: Transaction, *which: ColumnElement[bool]) -> None:
+    """Hold whoever these links are for before the links: whoever blocks or erases somebody has them first as well,
+    and ends their links then.
+    """
+    found = (await tx.execute(select(SignInLink.person_id, SignInLink.email).where(*which))).all()
+    people = {link.person_id for link in found if link.person_id is not None}
+    addresses = {link.email.lower() for link in found if link.email is not None}
+    await tx.execute(
+        select(Person.id)
+        .where(or_(Person.id.in_(people), func.lower(Person.email).in_(addresses)))
+        .order_by(Person.id)
+        .with_for_update(key_share=True)
+    )
 
 
 async def use_up(tx: Transaction, link_id: UUID, browser_key: str) -> bool:

@@ -25,6 +25,7 @@ from lastcall.names import valid_name
 from lastcall.people.actor import Actor
 from lastcall.people.audit import audit
 from lastcall.people.flows import Flow, Purpose, begin_flow, flow_over, standing_person, take_flow
+from lastcall.people.holding import hold_actor
 from lastcall.people.mails import Notice, notify
 from lastcall.people.passkey_answers import (
     Assertion,
@@ -104,9 +105,7 @@ async def add_passkey(
     key = registration.verified()
     async with db.transaction() as tx:
         # The person's row first, so that of two at once the second counts the first.
-        await tx.execute(
-            select(Person.id).where(Person.id == actor.person_id).with_for_update(key_share=True)
-        )
+        await hold_actor(tx, actor)
         _check_room(len(await _known(tx, actor.person_id)))
         passkey_id: UUID | None = await tx.scalar(
             insert(Passkey)

@@ -13,6 +13,7 @@ from sqlalchemy.dialects.postgresql import insert
 from lastcall.db.database import Database
 from lastcall.db.transaction import Reader
 from lastcall.people.actor import Actor
+from lastcall.people.holding import hold_actor
 from lastcall.people.scopes import Scope
 from lastcall.people.tables import MailPreference
 
@@ -56,6 +57,7 @@ async def set_preferences(db: Database, actor: Actor, wanted: Collection[str]) -
         return
     statement = insert(MailPreference).values(rows)
     async with db.transaction() as tx:
+        await hold_actor(tx, actor)
         await tx.execute(
             statement.on_conflict_do_update(
                 index_elements=[MailPreference.person_id, MailPreference.topic],

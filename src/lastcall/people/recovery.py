@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sqlalchemy import delete, update
+from sqlalchemy import delete, select, update
 from sqlalchemy.exc import IntegrityError
 
 from lastcall.db.database import Database
@@ -41,6 +41,8 @@ async def recover_person(db: Database, mailer: Mailer, email: str) -> Recovered:
     """
     async with db.transaction() as tx:
         person_id = await person_by_email(tx, email)
+        # Whatever they, or whoever else is in, are adding just now is there by then, and goes, or is refused.
+        await tx.execute(select(Person.id).where(Person.id == person_id).with_for_update(key_share=True))
         sessions = await end_all_sessions(db, person_id)
         tokens = await revoke_all_tokens(tx, person_id)
         await end_links(tx, person_id)

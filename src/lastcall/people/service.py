@@ -18,6 +18,7 @@ from lastcall.names import valid_name
 from lastcall.people.actor import Actor, require_operator
 from lastcall.people.api_tokens import revoke_all_tokens
 from lastcall.people.audit import audit
+from lastcall.people.holding import hold_operator
 from lastcall.people.links import end_links
 from lastcall.people.listeners import person_blocked
 from lastcall.people.sessions import end_all_sessions
@@ -36,6 +37,7 @@ async def add_person(
     email, display_name = valid_address(email), valid_name(display_name, field="display_name")
     person_id = new_id()
     async with db.transaction() as tx:
+        await hold_operator(tx, actor)
         try:
             async with db.transaction() as inner:
                 await inner.execute(

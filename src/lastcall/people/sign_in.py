@@ -145,7 +145,7 @@ async def _sign_in(
 ) -> tuple[str, Actor]:
     if not await use_up(tx, link.id, browser.key):
         raise refusal
-    # The link is locked; now the person, against being blocked meanwhile.
+    # Its person is locked against being blocked meanwhile; one who is made now is locked here.
     person_id = link.person_id or await _person_of_address(tx, link.email)
     person = (
         await tx.execute(

@@ -1,0 +1,154 @@
+"""Whoever was blocked, recovered or relieved while their call waited is refused, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+from tests.clubs.house import House, contend, open_house, overtake, person
+
+from lastcall.app import register
+from lastcall.clubs.life import archive_club
+from lastcall.clubs.ownership import transfer_club
+from lastcall.clubs.service import create_club
+from lastcall.connections.switches import set_fleet_switch
+from lastcall.db.database import Database
+from lastcall.errors import NotAllowed, NotSignedIn
+from lastcall.mail.mailer import Mailer
+from lastcall.people import api_tokens
+from lastcall.people.account import rename
+from lastcall.people.actor import Actor
+from lastcall.people.api_tokens import create_token
+from lastcall.people.links import Purpose, make_link
+from lastcall.people.recovery import recover_person
+from lastcall.people.scopes import Scope
+from lastcall.people.service import add_person, block_person, set_operator
+from lastcall.people.sessions import Browser, Way, open_session
+from lastcall.people.sign_in import redeem_sign_in_code, redeem_sign_in_link
+from lastcall.people.tokens import code_of
+from lastcall.testing.locks import wait_until_blocked
+
+Act = Callable[[Database, Actor], Awaitable[Any]]
+
+
+def mailer(db: Database) -> Mailer:
+    return Mailer(db, None, "http://localhost")
+
+
+async def email_of(db: Database, who: Actor) -> str:
+    email: str = await db.pool.fetchval("select email from people where id = $1", who.person_id)
+    return email
+
+
+async def signed_in(db: Database) -> Actor:
+    who = await person(db, "sam")
+    async with db.transaction() as tx:
+        _, session_id = await open_session(tx, who.person_id, Way.LINK, Browser())
+    return replace(who, session_id=session_id)
+
+
+async def recover(db: Database, who: Actor) -> None:
+    await recover_person(db, mailer(db), await email_of(db, who))
+
+
+async def token(db: Database, who: Actor) -> None:
+    await create_token(db, mailer(db), who, "hidden", {Scope.READ}, timedelta(days=1))
+
+
+ENDS: dict[str, Act] = {
+    "blocked": lambda db, who: block_person(db, None, who.person_id),
+    "recovered": recover,
+}
+ACTS: dict[str, Act] = {"a new token": token, "a new name": lambda db, who: rename(db, who, "Hidden")}
+
+
+@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize("act", ACTS)
+async def test_a_change_to_an_account_that_ended_meanwhile_is_refused(
+    db: Database, act: str, end: str
+) -> None:
+    register()
+    who = await signed_in(db)
+    outcome = await contend(db, lambda: ENDS[end](db, who), lambda: ACTS[act](db, who))
+    assert isinstance(outcome, NotSignedIn), outcome
+    tokens = await db.pool.fetchval("select count(*) from api_tokens where person_id = $1", who.person_id)
+    name = await db.pool.fetchval("select display_name from people where id = $1", who.person_id)
+    assert (tokens, name != "Hidden") == (0, True)
+
+
+async def test_twin_without_holding_the_actor_a_token_outlives_the_recovery(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def nothing(*_: object) -> None:
+        pass
+
+    who = await signed_in(db)
+    monkeypatch.setattr(api_tokens, "hold_actor", nothing)
+    await overtake(db, lambda: recover(db, who), lambda: token(db, who))
+    assert await db.pool.fetchval("select count(*) from api_tokens where revoked_at is null") == 1
+
+
+OPERATES: dict[str, Callable[[House, Actor], Awaitable[Any]]] = {
+    "archive a club": lambda club, who: archive_club(club.db, who, club.club_id),
+    "give a club away": lambda club, who: transfer_club(club.db, who, club.club_id, who.person_id),
+    "add a club": lambda club, who: create_club(
+        club.db, who, "Mine", f"{club.slug}-2"[-40:], "UTC", "a@example.org"
+    ),
+    "add a person": lambda club, who: add_person(club.db, "b@example.org", "B", actor=who),
+    "stop everything": lambda club, who: set_fleet_switch(club.db, who, is_on=True),
+}
+
+
+@pytest.mark.parametrize("act", OPERATES)
+async def test_an_operator_who_was_relieved_meanwhile_is_refused(db: Database, act: str) -> None:
+    register()
+    club, who = await open_house(db), await person(db, "op", operator=True)
+    outcome = await contend(
+        db,
+        lambda: set_operator(db, None, who.person_id, is_operator=False),
+        lambda: OPERATES[act](club, who),
+    )
+    assert isinstance(outcome, NotAllowed), outcome
+    assert await club.run("select state || (owner_id = $2) from clubs where id = $1", who.person_id) == (
+        "activefalse"
+    )
+
+
+async def link_for(db: Database, who: Actor, here: Browser) -> str:
+    async with db.transaction() as tx:
+        return await make_link(tx, Purpose.SIGN_IN, person_id=who.person_id, browser_key=here.key)
+
+
+REDEEMS: dict[str, Callable[[Database, str, Browser], Awaitable[Any]]] = {
+    "link": redeem_sign_in_link,
+    "code": lambda db, token, here: redeem_sign_in_code(db, code_of(token), here),
+}
+
+
+@pytest.mark.parametrize("way", REDEEMS)
+async def test_signing_in_and_being_blocked_at_once_wait_for_each_other_in_one_order(
+    db: Database, way: str
+) -> None:
+    register()
+    who, here = await person(db, "sam"), Browser(key="browser", source=way)
+    token = await link_for(db, who, here)
+
+    async with db.transaction() as tx:
+        # As a block begins: it has the person, and comes to their links next.
+        await tx.raw.execute("select from people where id = $1 for no key update", who.person_id)
+        redeeming = asyncio.ensure_future(REDEEMS[way](db, token, here))
+        await wait_until_blocked(db, "people", by=tx.raw.get_server_pid())
+        await block_person(db, None, who.person_id)
+    outcome = (await asyncio.gather(redeeming, return_exceptions=True))[0]
+    assert isinstance(outcome, NotSignedIn), outcome
+    assert await sessions_of(db, who.person_id) == 0
+
+
+async def sessions_of(db: Database, person_id: UUID) -> int:
+    count: int = await db.pool.fetchval("select count(*) from sessions where person_id = $1", person_id)
+    return count
