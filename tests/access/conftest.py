@@ -74,6 +74,20 @@ class Door:
         return await self.db.pool.fetchrow("select * from invites where id = $1", invite.id)
 
 
+async def untouched(door: Door, invite: Any) -> bool:
+    """Nothing came of it: the invite is open, nobody asked, nobody got anything."""
+    row = await door.state(invite)
+    return (
+        row["accepted_at"] is None
+        and await door.requests() == []
+        and await door.held_by(door.guest) == set()
+        and not await door.db.pool.fetchval(
+            "select exists (select from activity_log where club_id = $1 and action = 'invite.accepted')",
+            door.club_id,
+        )
+    )
+
+
 async def open_door(db: Database) -> Door:
     owner, deputy, guest = [await person(db, name) for name in ("owner", "deputy", "guest")]
     slug = f"club-{fresh()}"
