@@ -151,6 +151,7 @@ async def test_a_club_without_a_connection_has_no_card(site):
 async def test_the_overview_shows_operators_why_nothing_is_sent(site):
     await set_fleet_switch(site.db, None, is_on=True)
     operator = Actor(site.owner_id, "Owner", is_operator=True)
+    await site.db.pool.execute("update people set is_operator = true where id = $1", site.owner_id)
     async with site.db.read() as tx:
         shown = await overview(tx, operator)
         with pytest.raises(NotAllowed):

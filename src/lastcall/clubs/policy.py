@@ -17,7 +17,7 @@ from lastcall.clubs.permissions import ALL_PERMISSIONS, Permission
 from lastcall.db.transaction import Reader, Transaction
 from lastcall.errors import NotAllowed, NotFound
 from lastcall.people.actor import Actor
-from lastcall.people.holding import hold_operator
+from lastcall.people.holding import hold_operator, require_operator_now
 from lastcall.people.scopes import Scope
 
 
@@ -132,6 +132,8 @@ async def require_owner_or_operator(
     if actor is None or (actor.is_operator and actor.has_scope(Scope.OPERATOR)):
         if isinstance(tx, Transaction):
             await hold_operator(tx, actor, *others)
+        else:
+            await require_operator_now(tx, actor)
         if await tx.scalar(_EXISTS, {"club_id": club_id}) is None:
             raise club_unknown()
         return

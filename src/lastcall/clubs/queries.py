@@ -22,7 +22,8 @@ from lastcall.db.cursor import LAST, Cursor
 from lastcall.db.tables import Directory
 from lastcall.db.transaction import Reader
 from lastcall.errors import NotFound
-from lastcall.people.actor import Actor, require_operator
+from lastcall.people.actor import Actor
+from lastcall.people.holding import require_operator_now
 from lastcall.people.scopes import Scope
 from lastcall.people.tables import Person
 
@@ -136,6 +137,7 @@ async def clubs_of(tx: Reader, actor: Actor) -> list[ClubView]:
     rows = await tx.execute(
         select(*_VIEW)
         .join(mine, mine.c.id == Club.id)
+        .join(Person, (Person.id == actor.person_id) & Person.blocked_at.is_(None))
         .where(_IS_THERE)
         .order_by(Club.name, Club.id)
         .limit(MY_CLUBS_LIMIT)
@@ -187,7 +189,7 @@ async def clubs_page(
 
     ``search`` is found anywhere in name or short name, in any case.
     """
-    require_operator(actor)
+    await require_operator_now(tx, actor)
     start = after or LAST
     limit = min(limit, PAGE_MOST)
     statement = _settings().where(tuple_(Club.created_at, Club.id) < tuple_(start.time, start.id))

@@ -11,7 +11,8 @@ from sqlalchemy import Row, text
 from lastcall.connections.evidence import GrantsSeen, grants_of
 from lastcall.connections.states import BASELINE_GRANTS, Feature
 from lastcall.db.transaction import Reader
-from lastcall.people.actor import Actor, require_operator
+from lastcall.people.actor import Actor
+from lastcall.people.holding import require_operator_now
 from lastcall.protocol.messages import RoleSeen
 
 _USED = """
@@ -214,7 +215,7 @@ async def connection_card(tx: Reader, club_id: UUID) -> ConnectionCard | None:
 
 async def overview(tx: Reader, actor: Actor | None) -> Overview:
     """Fleet, accounts and connections; operators only. No ``actor`` means the host's command line."""
-    require_operator(actor)
+    await require_operator_now(tx, actor)
     fleet = (await tx.execute(_FLEET)).one()
     accounts = (await tx.execute(_ACCOUNTS)).all()
     connections = (await tx.execute(_CONNECTIONS)).all()

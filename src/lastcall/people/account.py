@@ -61,6 +61,7 @@ async def request_sign_in(
 
 async def request_step_up(db: Database, mailer: Mailer, actor: Actor, browser: Browser) -> None:
     """Mail a code to the actor's own address, to confirm with. Raises ``TooFast``."""
+    actor.require_scope(Scope.ACCOUNT)
     await take(db, SIGN_IN_REQUESTS, source_of(browser.source))
     async with db.transaction() as tx:
         email = await tx.scalar(select(Person.email).where(Person.id == actor.person_id))
@@ -70,6 +71,7 @@ async def request_step_up(db: Database, mailer: Mailer, actor: Actor, browser: B
 
 async def confirm_step_up(db: Database, actor: Actor, code: str, browser: Browser) -> None:
     """The actor's session is recent from now on. Raises ``NotSignedIn`` for a wrong code; five end it."""
+    actor.require_scope(Scope.ACCOUNT)
     await take(db, CODE_ATTEMPTS, source_of(browser.source))
     async with db.transaction(outermost=True) as tx:
         link = await find_by_code(tx, Purpose.STEP_UP, code, browser.key)

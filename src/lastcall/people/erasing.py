@@ -35,6 +35,7 @@ async def export_person(db: Database, actor: Actor | None, person_id: UUID) -> A
     async with db.transaction() as tx:
         if await tx.scalar(select(Person.id).where(Person.id == person_id)) is None:
             raise person_unknown()
+        await _require_still(tx, actor, person_id)
         await audit(tx, actor.person_id if actor else None, "person.exported", str(person_id))
     for source in sources():
         async for row in rows_about(db, source, person_id):
@@ -107,7 +108,7 @@ def _require_self_or_operator(actor: Actor | None, person_id: UUID, scope: Scope
 
 
 async def _require_still(tx: Transaction, actor: Actor | None, person_id: UUID) -> None:
-    """For good is not done for somebody who was signed out, blocked or relieved while this waited."""
+    """Nothing is handed out or erased for somebody who was signed out, blocked or relieved meanwhile."""
     if actor is not None and actor.person_id == person_id:
         await hold_actor(tx, actor)
     else:

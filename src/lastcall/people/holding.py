@@ -14,7 +14,7 @@ from uuid import UUID
 from sqlalchemy import select
 
 from lastcall.db.clock import NOW
-from lastcall.db.transaction import Transaction
+from lastcall.db.transaction import Reader, Transaction
 from lastcall.errors import NotAllowed, NotSignedIn
 from lastcall.people.actor import Actor, require_operator
 from lastcall.people.tables import Person, SignInSession
@@ -43,6 +43,20 @@ async def hold_actor(tx: Transaction, actor: Actor) -> None:
         raise NotSignedIn("not_signed_in", "You are not signed in any more.", advice="Sign in again.")
 
 
+async def require_operator_now(tx: Reader, actor: Actor | None) -> None:
+    """For what an operator, or the host's command line (no ``actor``), reads. Raises ``NotAllowed`` for whoever is no
+    operator, or none any more.
+    """
+    require_operator(actor)
+    if actor is None:
+        return
+    still = await tx.scalar(
+        select(Person.id).where(Person.id == actor.person_id, Person.is_operator, Person.blocked_at.is_(None))
+    )
+    if still is None:
+        raise _no_longer()
+
+
 async def hold_operator(tx: Transaction, actor: Actor | None, *others: UUID) -> None:
     """For what an operator does, or the host's command line (no ``actor``). ``others`` are people whom the
     transaction will hold too: all are taken in the order of their ids. Raises ``NotAllowed`` for whoever is no
@@ -58,4 +72,8 @@ async def hold_operator(tx: Transaction, actor: Actor | None, *others: UUID) -> 
         .with_for_update(read=True)
     )
     if not any(row.id == actor.person_id and row.is_operator and not row.blocked_at for row in rows.all()):
-        raise NotAllowed("operators_only", "You are no longer an operator.", advice="Ask an operator.")
+        raise _no_longer()
+
+
+def _no_longer() -> NotAllowed:
+    return NotAllowed("operators_only", "You are no longer an operator.", advice="Ask an operator.")

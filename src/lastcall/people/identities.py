@@ -133,6 +133,8 @@ async def finish_at_provider(
     flow = await take_flow(db, callback.state, browser, provider=name)
     if flow.purpose is not Purpose.SIGN_IN and (actor is None or actor.person_id != flow.person_id):
         raise flow_over()
+    if actor is not None and flow.purpose is not Purpose.SIGN_IN:
+        actor.require_scope(Scope.ACCOUNT)
     profile = await _profile(providers, way, browser, callback, flow)
     if flow.purpose is Purpose.SIGN_IN:
         return Finished(flow.purpose, flow.next, await _sign_in(db, way, profile, browser))

@@ -98,6 +98,7 @@ async def add_passkey(
     Raises ``Invalid`` for a name that is none and for an answer that does not fit, ``NotSignedIn`` for one that
     this browser did not begin, ``Conflict`` for a passkey that is known already.
     """
+    actor.require_scope(Scope.ACCOUNT)  # that they confirmed was seen when this flow began
     name = valid_name(name, field="name")
     registration = read_registration(party, answer)
     flow = await take_flow(db, registration.state, browser)
@@ -186,6 +187,7 @@ async def confirm_by_passkey(
     db: Database, party: RelyingParty, actor: Actor, browser: Browser, answer: str
 ) -> None:
     """The actor showed again that it is them, with a passkey of their own."""
+    actor.require_scope(Scope.ACCOUNT)
     assertion = read_assertion(party, answer)
     flow = await take_flow(db, assertion.state, browser)
     _check_flow(flow, Purpose.STEP_UP, actor)

@@ -12,7 +12,9 @@ from sqlalchemy import ColumnElement, func, or_, select, tuple_
 from lastcall.db.cursor import LAST, Cursor
 from lastcall.db.transaction import Reader
 from lastcall.errors import NotFound
-from lastcall.people.actor import Actor, require_operator
+from lastcall.people.actor import Actor
+from lastcall.people.holding import require_operator_now
+from lastcall.people.scopes import Scope
 from lastcall.people.tables import AuditEntry, Person, SignInSession
 
 PAGE_MOST = 200
@@ -77,12 +79,13 @@ async def person_by_email(tx: Reader, email: str) -> UUID:
 
 async def own_account(tx: Reader, actor: Actor) -> PersonView:
     """The actor's own row."""
+    actor.require_scope(Scope.READ)
     return PersonView(**(await tx.execute(_people().where(Person.id == actor.person_id))).one()._asdict())
 
 
 async def person_for_operators(tx: Reader, actor: Actor | None, person_id: UUID) -> PersonView:
     """One person. ``NotFound`` when there is none."""
-    require_operator(actor)
+    await require_operator_now(tx, actor)
     row = (await tx.execute(_people().where(Person.id == person_id))).one_or_none()
     if row is None:
         raise NotFound("person_unknown", "There is no such person.", advice="Check the address.")
@@ -96,7 +99,7 @@ async def people_page(
 
     A search examines ``EXAMINED`` rows a page, so that a page may be short, or empty, and still not the last.
     """
-    require_operator(actor)
+    await require_operator_now(tx, actor)
     limit = min(limit, PAGE_MOST)
     text = search.strip().lower()
     if not text:
@@ -138,7 +141,7 @@ async def audit_page(
     limit: int = 50,
 ) -> Page:
     """The audit, newest first; ``about``: what this person did and what was done to them."""
-    require_operator(actor)
+    await require_operator_now(tx, actor)
     limit = min(limit, PAGE_MOST)
     found = (
         select(
