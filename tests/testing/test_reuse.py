@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from asyncio import to_thread
+
 import asyncpg
 import pytest
 
@@ -50,7 +52,7 @@ async def use(url: str, *statements: str) -> None:
 
 @pytest.mark.postgres15
 async def test_the_next_test_finds_it_as_new(postgres: TestServer) -> None:
-    url = await postgres.take()
+    url = await to_thread(postgres.take)
     before = await looked_at(url)
     await use(
         url,
@@ -58,8 +60,8 @@ async def test_the_next_test_finds_it_as_new(postgres: TestServer) -> None:
         "insert into own (person_id) select id from people",
     )
     assert await looked_at(url) != before
-    assert await postgres.give_back(url)
-    assert await postgres.take() == url
+    assert await to_thread(postgres.give_back, url)
+    assert await to_thread(postgres.take) == url
     assert await looked_at(url) == before
 
 
@@ -80,14 +82,14 @@ async def test_the_next_test_finds_it_as_new(postgres: TestServer) -> None:
     ],
 )
 async def test_one_that_would_keep_a_trace_is_nobodys(postgres: TestServer, trace: str) -> None:
-    url = await postgres.take()
+    url = await to_thread(postgres.take)
     await use(url, trace)
-    assert not await postgres.give_back(url)
-    assert await postgres.take() != url
+    assert not await to_thread(postgres.give_back, url)
+    assert await to_thread(postgres.take) != url
 
 
 async def test_one_that_somebody_still_uses_is_nobodys(postgres: TestServer) -> None:
-    url = await postgres.take()
+    url = await to_thread(postgres.take)
     connection = await connect(url)
-    assert not await postgres.give_back(url)
+    assert not await to_thread(postgres.give_back, url)
     await connection.close()

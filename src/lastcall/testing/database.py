@@ -10,13 +10,12 @@ import itertools
 import os
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
 import pytest
 
-from lastcall.db.connect import connect
+from lastcall.db.connect import Connection, connect
 from lastcall.db.database import Database
 from lastcall.db.embedded import EmbeddedServer, temporary_server
 from lastcall.db.embedded.binaries import DISTRIBUTION, look_at
@@ -45,7 +44,6 @@ _REUSE = Path(__file__).with_name("reuse.sql")
 _numbers = itertools.count(1)
 
 
-@dataclass(frozen=True)
 class TestServer:
     """A running server with a migrated template database on it.
 
@@ -55,8 +53,11 @@ class TestServer:
 
     __test__ = False
 
-    server: EmbeddedServer
-    _returned: list[str] = field(default_factory=list)
+    def __init__(self, server: EmbeddedServer, loop: asyncio.AbstractEventLoop) -> None:
+        self.server = server
+        self._loop = loop
+        self._returned: list[str] = []
+        self._janitors: dict[str, Connection] = {}
 
     def url_of(self, name: str) -> str:
         """Address of the database ``name`` on this server."""
@@ -69,20 +70,33 @@ class TestServer:
         await self.execute(f"create database {name} template {source} strategy file_copy")
         return self.url_of(name)
 
-    async def take(self) -> str:
-        """Address of a migrated database that is as new: one that came back, else a copy of the template."""
-        return self._returned.pop() if self._returned else await self.create()
+    def take(self) -> str:
+        """Address of a migrated database that is as new: one that came back, else a copy of the template.
 
-    async def give_back(self, url: str) -> bool:
+        Like ``give_back`` for fixtures that are no coroutines.
+        """
+        return self._returned.pop() if self._returned else self._loop.run_until_complete(self.create())
+
+    def give_back(self, url: str) -> bool:
         """For the next one to take, unless a trace would stay in it (``reuse.sql``)."""
-        connection = await connect(url)
-        try:
-            is_as_new: bool = await connection.fetchval("select lastcall_kept.restore()")
-        finally:
-            await connection.close()
-        if is_as_new:
+        return self._loop.run_until_complete(self._restore(url))
+
+    async def _restore(self, url: str) -> bool:
+        # The connection is kept, idle: a new one would plan all statements anew, which takes longer than they do.
+        janitor = self._janitors.pop(url, None)
+        if janitor is None or janitor.is_closed():
+            janitor = await connect(url)
+        if await janitor.fetchval("select lastcall_kept.restore()"):
+            self._janitors[url] = janitor
             self._returned.append(url)
-        return is_as_new
+            return True
+        await janitor.close()
+        return False
+
+    async def close(self) -> None:
+        """Let go of the databases that came back."""
+        for janitor in self._janitors.values():
+            await janitor.close()
 
     async def execute(self, statement: str) -> None:
         """Run a statement of the whole server."""
@@ -124,7 +138,7 @@ def postgres_servers() -> Iterator[Callable[[Path | None], TestServer]]:
 
     def get(folder: Path | None) -> TestServer:
         if folder not in servers:
-            servers[folder] = loop.run_until_complete(stack.enter_async_context(_test_server(folder)))
+            servers[folder] = loop.run_until_complete(stack.enter_async_context(_test_server(folder, loop)))
         return servers[folder]
 
     yield get
@@ -145,11 +159,11 @@ async def empty_database_url(postgres: TestServer) -> str:
 
 
 @pytest.fixture
-async def database_url(postgres: TestServer) -> AsyncIterator[str]:
+def database_url(postgres: TestServer) -> Iterator[str]:
     """Address of a migrated database of this test's own, as new, with a clock that the test sets."""
-    url = await postgres.take()
+    url = postgres.take()
     yield url
-    await postgres.give_back(url)
+    postgres.give_back(url)
 
 
 @pytest.fixture
@@ -163,11 +177,10 @@ async def database(database_url: str) -> AsyncIterator[Database]:
 @pytest.fixture(scope="module")
 def shared_url(postgres_servers: Callable[[Path | None], TestServer]) -> Iterator[str]:
     """Address of a migrated database that the tests of one module share: each keeps to clubs of its own."""
-    server, loop = postgres_servers(None), asyncio.new_event_loop()
-    url = loop.run_until_complete(server.take())
+    server = postgres_servers(None)
+    url = server.take()
     yield url
-    loop.run_until_complete(server.give_back(url))
-    loop.close()
+    server.give_back(url)
 
 
 @pytest.fixture
@@ -185,9 +198,12 @@ def test_clock(database_url: str) -> TestClock:
 
 
 @asynccontextmanager
-async def _test_server(bin_dir: Path | None) -> AsyncIterator[TestServer]:
+async def _test_server(bin_dir: Path | None, loop: asyncio.AbstractEventLoop) -> AsyncIterator[TestServer]:
     async with temporary_server(bin_dir, FAST) as server:
-        test_server = TestServer(server)
+        test_server = TestServer(server, loop)
+        # Nobody else can reach the socket, and proving the password is half of what a connection costs.
+        (server.folder.data / "pg_hba.conf").write_text("local all all trust\n")
+        await test_server.execute("select pg_reload_conf()")
         url = await test_server.create(_TEMPLATE, template=None)
         await migrate(url, SCHEMA)
         connection = await connect(url)
@@ -196,3 +212,4 @@ async def _test_server(bin_dir: Path | None) -> AsyncIterator[TestServer]:
         await connection.execute("call lastcall_kept.keep()")
         await connection.close()
         yield test_server
+        await test_server.close()
