@@ -747,7 +747,7 @@ AS $function$
       from hashtextextended(p_account::text, extract(epoch from p_window)::bigint) as h
 $function$;
 
-CREATE OR REPLACE FUNCTION authority(p_row operations, p_account uuid, p_permission text, p_feature text, p_grants text[], p_is_protective boolean, p_now timestamp with time zone)
+CREATE OR REPLACE FUNCTION authority(p_club uuid, p_connection uuid, p_epoch timestamp with time zone, p_actor uuid, p_due_at timestamp with time zone, p_payload jsonb, p_account uuid, p_permission text, p_feature text, p_grants text[], p_is_protective boolean, p_now timestamp with time zone)
  RETURNS TABLE(refusal text, body jsonb, observed_at timestamp with time zone)
  LANGUAGE sql
  STABLE
@@ -757,25 +757,24 @@ AS $function$
                when s.obstacle = 'connection_state' then 'connection_inactive'
                when s.obstacle in ('frozen', 'connection_switch') then 'connection_paused'
                when s.obstacle <> 'none' then 'collector_disabled'
-               when is_late(p_row.due_at, p_now) then 'late_window_elapsed'
+               when is_late(p_due_at, p_now) then 'late_window_elapsed'
                when club_sends(p.club_state) is not true then 'club_inactive'
                when not p.holds then 'staff_permission'
                when not p_feature = any (s.features) then 'feature_disabled'
                when e.body is null then 'provider_authority'
                when e.body ->> 'memberStatus' is distinct from 'member' then 'membership'
                when not holds_grants(e.body, p_grants) then 'provider_permissions'
-               when p_is_protective and is_protected_target(p_row.payload, e.body) then 'protected_target'
-               when not is_role_of_group(e.body, p_row.payload ->> 'roleId') then 'role_scope'
-               when p_row.payload ->> 'roleId' is not null and not p.may_assign then 'role_not_assignable'
+               when p_is_protective and is_protected_target(p_payload, e.body) then 'protected_target'
+               when not is_role_of_group(e.body, p_payload ->> 'roleId') then 'role_scope'
+               when p_payload ->> 'roleId' is not null and not p.may_assign then 'role_not_assignable'
            end,
            e.body, e.observed_at
-      from (values (true)) as one
-      left join connection_standing(p_row.club_id, p_row.connection_id, p_account, p_row.epoch, p_now) as s on true
-      left join person_standing(p_row.club_id, p_row.actor_id, p_permission, p_row.payload ->> 'roleId') as p on true
+      from person_standing(p_club, p_actor, p_permission, p_payload ->> 'roleId') as p
+      left join connection_standing(p_club, p_connection, p_account, p_epoch, p_now) as s on true
       left join lateral (
            select r.body, r.observed_at
              from evidence_read_by(
-                  p_row.club_id, p_row.connection_id, p_row.epoch, p_account, s.vrchat_user_id, s.group_id) as r
+                  p_club, p_connection, p_epoch, p_account, s.vrchat_user_id, s.group_id) as r
             where r.observed_at between p_now - evidence_life() and p_now) as e on true
 $function$;
 
@@ -788,14 +787,12 @@ declare
     v_observed_at constant timestamptz := lastcall_now() - p_evidence_age;
     v_is_stored boolean := false;
     v_is_told boolean;
-    v_now timestamptz;
-    v_row operations;
 begin
     if not (is_commit_durable() and lock_fleet_and_account_shared(p_account)) then
         raise exception 'the commit cannot be made durable, or the gates cannot be held';
     end if;
     -- Locked in the order in which they are named at the end.
-    select o.* into v_row
+    perform
       from club_gates c
       join connection_gates n on n.club_id = c.club_id and n.connection_id = p_connection
       join operations o on o.club_id = c.club_id and o.id = p_operation
@@ -805,35 +802,44 @@ begin
        for no key update of o;
 
     loop
-        v_now := lastcall_now();
+        judged_at := lastcall_now();
         select coalesce(
                    c.refusal,
-                   case when v_row.kind <> p_kind then 'claim_unavailable' end,
+                   case when o.kind <> p_kind then 'claim_unavailable' end,
                    a.refusal),
-               c.refusal is not null or v_row.kind <> p_kind
-               or is_evidence_of(a.body, a.observed_at, p_evidence, v_observed_at)
-          into outcome, v_is_told
-          from claim_refusal(
-               v_row, p_account, p_generation, p_worker, p_connection, p_epoch, p_token, p_nonce, v_now) as c
-         cross join authority(
-               v_row, p_account, p_permission, p_feature, p_grants, p_is_protective, v_now) as a;
+               c.refusal is not null or o.kind <> p_kind
+               or is_evidence_of(a.body, a.observed_at, p_evidence, v_observed_at),
+               o.due_at, o.ready_at
+          into outcome, v_is_told, due_at, ready_at
+          from operations o
+         cross join lateral claim_refusal(
+               is_held_by(o, p_account, p_worker, p_connection, p_epoch, p_token, p_nonce, judged_at),
+               p_account, p_generation, p_worker, p_club, p_connection, p_token, judged_at) as c
+         cross join lateral authority(
+               o.club_id, o.connection_id, o.epoch, o.actor_id, o.due_at, o.payload,
+               p_account, p_permission, p_feature, p_grants, p_is_protective, judged_at) as a
+         where o.club_id = p_club and o.id = p_operation;
+        if not found then
+            outcome := case
+                when key_is_current(p_account, p_generation, judged_at) then 'claim_unavailable'
+                else 'stale_key'
+            end;
+            v_is_told := true;
+        end if;
         exit when v_is_told or v_is_stored;
         -- This may wait for another authorization of the connection, and then all is judged again.
         perform store_own_member_evidence(
             p_club, p_connection, p_epoch, p_account, p_worker, p_evidence, v_observed_at);
         v_is_stored := true;
     end loop;
-    judged_at := v_now;
     if outcome in ('stale_key', 'claim_unavailable', 'stale_lease', 'collector_disabled') then
         return next;
         return;
     end if;
 
-    due_at := v_row.due_at;
-    ready_at := v_row.ready_at;
     if outcome is null then
         update operations o
-           set state = 'submitted', submitted_at = v_now, claim_expires_at = v_now + submission_life()
+           set state = 'submitted', submitted_at = judged_at, claim_expires_at = judged_at + submission_life()
          where o.club_id = p_club and o.id = p_operation and o.state is not distinct from 'claimed'
         returning 'authorized', o.state, o.claim_expires_at, o.due_at + operation_grace()
           into outcome, state, expires_at, execute_before;
@@ -844,7 +850,7 @@ begin
             when 'late_window_elapsed' then 'missed'
             else 'rejected'
         end;
-        perform settle_unsent(p_club, p_operation, state, outcome, v_now);
+        perform settle_unsent(p_club, p_operation, state, outcome, judged_at);
     end if;
     return next;
 end
@@ -927,21 +933,19 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION claim_refusal(p_row operations, p_account uuid, p_generation integer, p_worker uuid, p_connection uuid, p_epoch timestamp with time zone, p_token bigint, p_nonce uuid, p_now timestamp with time zone)
+CREATE OR REPLACE FUNCTION claim_refusal(p_is_held boolean, p_account uuid, p_generation integer, p_worker uuid, p_club uuid, p_connection uuid, p_token bigint, p_now timestamp with time zone)
  RETURNS TABLE(refusal text)
  LANGUAGE sql
  STABLE
 AS $function$
     select case
                when k.generation is null then 'stale_key'
-               when p_row.state is distinct from 'claimed' or p_row.claim_expires_at <= p_now
-                    or not is_claim_of(p_row, p_account, p_worker, p_connection, p_epoch, p_token, p_nonce)
-               then 'claim_unavailable'
+               when p_is_held is not true then 'claim_unavailable'
                when l.expires_at is null then 'stale_lease'
            end
       from (values (true)) as one
       left join current_key(p_account, p_generation, p_now) as k on true
-      left join current_lease(p_row.club_id, p_connection, p_account, p_worker, p_token, p_now) as l on true
+      left join current_lease(p_club, p_connection, p_account, p_worker, p_token, p_now) as l on true
 $function$;
 
 CREATE OR REPLACE FUNCTION claim_standing(p_account uuid, p_generation integer, p_worker uuid, p_club uuid, p_connection uuid, p_epoch timestamp with time zone, p_token bigint, p_now timestamp with time zone)
@@ -999,7 +1003,7 @@ begin
     if not (is_commit_durable() and lock_fleet_and_account_shared(p_account)) then
         raise exception 'the commit cannot be made durable, or the gates cannot be held';
     end if;
-    select * into v_row from operations o where o.club_id = p_club and o.id = p_operation for no key update;
+    perform from operations o where o.club_id = p_club and o.id = p_operation for no key update;
 
     judged_at := lastcall_now();
     is_kept_as_evidence := false;
@@ -1015,6 +1019,7 @@ begin
         return;
     end if;
 
+    select * into v_row from operations o where o.club_id = p_club and o.id = p_operation;
     if not key_is_current(p_account, p_generation, judged_at) then
         outcome := 'stale_key';
     elsif not is_claim_of(v_row, p_account, p_worker, p_connection, p_epoch, p_token, p_nonce)
@@ -1263,6 +1268,15 @@ CREATE OR REPLACE FUNCTION is_evidence_of(p_body jsonb, p_observed_at timestamp 
  STABLE
 AS $function$ select coalesce(p_observed_at >= p_brought_from - interval '1 second' and p_body = p_brought, false) $function$;
 
+CREATE OR REPLACE FUNCTION is_held_by(p_row operations, p_account uuid, p_worker uuid, p_connection uuid, p_epoch timestamp with time zone, p_token bigint, p_nonce uuid, p_now timestamp with time zone)
+ RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+    select p_row.state = 'claimed' and p_row.claim_expires_at > p_now
+        and is_claim_of(p_row, p_account, p_worker, p_connection, p_epoch, p_token, p_nonce)
+$function$;
+
 CREATE OR REPLACE FUNCTION is_late(p_due_at timestamp with time zone, p_now timestamp with time zone)
  RETURNS boolean
  LANGUAGE sql
@@ -1501,7 +1515,8 @@ declare
     v_refusal constant text := (
         select c.refusal
           from claim_refusal(
-              p_row, p_account, p_generation, p_worker, p_connection, p_epoch, p_token, p_nonce, p_now) as c);
+               is_held_by(p_row, p_account, p_worker, p_connection, p_epoch, p_token, p_nonce, p_now),
+               p_account, p_generation, p_worker, p_row.club_id, p_connection, p_token, p_now) as c);
     v_obstacle text;
 begin
     if v_refusal is not null then

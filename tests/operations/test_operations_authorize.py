@@ -183,7 +183,8 @@ async def test_evidence_of_an_earlier_epoch_is_none(world: World) -> None:
         select a.body is not null
           from operations o
          cross join authority(
-               o, $2, 'assign_vrchat_roles', 'membership_management', '{}', true, lastcall_now()) as a
+               o.club_id, o.connection_id, o.epoch, o.actor_id, o.due_at, o.payload,
+               $2, 'assign_vrchat_roles', 'membership_management', '{}', true, lastcall_now()) as a
          where o.id = $1
     """
     assert await world.run(fresh, *where)

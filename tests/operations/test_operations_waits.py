@@ -74,9 +74,12 @@ ONE_STATEMENT = """
       from start
      where o.club_id = $3 and o.id = $6 and o.state = 'claimed'
        and (select count(*) from connection) = 1
-       and (select c.refusal from claim_refusal(o, $1, 1, $2, $4, $5, 1, $7, start.now) as c) is null
+       and (select c.refusal
+              from claim_refusal(is_held_by(o, $1, $2, $4, $5, 1, $7, start.now),
+                                 $1, 1, $2, $3, $4, 1, start.now) as c) is null
        and (select a.refusal
-              from authority(o, $1, 'assign_vrchat_roles', 'membership_management',
+              from authority(o.club_id, o.connection_id, o.epoch, o.actor_id, o.due_at, o.payload,
+                             $1, 'assign_vrchat_roles', 'membership_management',
                              '{group-roles-assign}', true, start.now) as a) is null
     returning o.state
 """
@@ -226,7 +229,7 @@ async def test_evidence_grows_older_while_authorize_waits(world: World) -> None:
     for kept, code in ((True, "provider_authority"), (False, None)):
         if not kept:
             source = await world.run("select pg_get_functiondef('authorize_operation'::regproc)")
-            await world.run(source.replace("v_observed_at);", "v_now - p_evidence_age);"))
+            await world.run(source.replace("v_observed_at);", "judged_at - p_evidence_age);"))
         _, held = await world.claimed(assignment(int(kept)))
         async with another(world) as other:
             await other.execute(CLUB)

@@ -21,14 +21,12 @@ declare
     v_observed_at constant timestamptz := lastcall_now() - p_evidence_age;
     v_is_stored boolean := false;
     v_is_told boolean;
-    v_now timestamptz;
-    v_row operations;
 begin
     if not (is_commit_durable() and lock_fleet_and_account_shared(p_account)) then
         raise exception 'the commit cannot be made durable, or the gates cannot be held';
     end if;
     -- Locked in the order in which they are named at the end.
-    select o.* into v_row
+    perform
       from club_gates c
       join connection_gates n on n.club_id = c.club_id and n.connection_id = p_connection
       join operations o on o.club_id = c.club_id and o.id = p_operation
@@ -38,35 +36,44 @@ begin
        for no key update of o;
 
     loop
-        v_now := lastcall_now();
+        judged_at := lastcall_now();
         select coalesce(
                    c.refusal,
-                   case when v_row.kind <> p_kind then 'claim_unavailable' end,
+                   case when o.kind <> p_kind then 'claim_unavailable' end,
                    a.refusal),
-               c.refusal is not null or v_row.kind <> p_kind
-               or is_evidence_of(a.body, a.observed_at, p_evidence, v_observed_at)
-          into outcome, v_is_told
-          from claim_refusal(
-               v_row, p_account, p_generation, p_worker, p_connection, p_epoch, p_token, p_nonce, v_now) as c
-         cross join authority(
-               v_row, p_account, p_permission, p_feature, p_grants, p_is_protective, v_now) as a;
+               c.refusal is not null or o.kind <> p_kind
+               or is_evidence_of(a.body, a.observed_at, p_evidence, v_observed_at),
+               o.due_at, o.ready_at
+          into outcome, v_is_told, due_at, ready_at
+          from operations o
+         cross join lateral claim_refusal(
+               is_held_by(o, p_account, p_worker, p_connection, p_epoch, p_token, p_nonce, judged_at),
+               p_account, p_generation, p_worker, p_club, p_connection, p_token, judged_at) as c
+         cross join lateral authority(
+               o.club_id, o.connection_id, o.epoch, o.actor_id, o.due_at, o.payload,
+               p_account, p_permission, p_feature, p_grants, p_is_protective, judged_at) as a
+         where o.club_id = p_club and o.id = p_operation;
+        if not found then
+            outcome := case
+                when key_is_current(p_account, p_generation, judged_at) then 'claim_unavailable'
+                else 'stale_key'
+            end;
+            v_is_told := true;
+        end if;
         exit when v_is_told or v_is_stored;
         -- This may wait for another authorization of the connection, and then all is judged again.
         perform store_own_member_evidence(
             p_club, p_connection, p_epoch, p_account, p_worker, p_evidence, v_observed_at);
         v_is_stored := true;
     end loop;
-    judged_at := v_now;
     if outcome in ('stale_key', 'claim_unavailable', 'stale_lease', 'collector_disabled') then
         return next;
         return;
     end if;
 
-    due_at := v_row.due_at;
-    ready_at := v_row.ready_at;
     if outcome is null then
         update operations o
-           set state = 'submitted', submitted_at = v_now, claim_expires_at = v_now + submission_life()
+           set state = 'submitted', submitted_at = judged_at, claim_expires_at = judged_at + submission_life()
          where o.club_id = p_club and o.id = p_operation and o.state is not distinct from 'claimed'
         returning 'authorized', o.state, o.claim_expires_at, o.due_at + operation_grace()
           into outcome, state, expires_at, execute_before;
@@ -77,7 +84,7 @@ begin
             when 'late_window_elapsed' then 'missed'
             else 'rejected'
         end;
-        perform settle_unsent(p_club, p_operation, state, outcome, v_now);
+        perform settle_unsent(p_club, p_operation, state, outcome, judged_at);
     end if;
     return next;
 end

@@ -17,7 +17,7 @@ begin
     if not (is_commit_durable() and lock_fleet_and_account_shared(p_account)) then
         raise exception 'the commit cannot be made durable, or the gates cannot be held';
     end if;
-    select * into v_row from operations o where o.club_id = p_club and o.id = p_operation for no key update;
+    perform from operations o where o.club_id = p_club and o.id = p_operation for no key update;
 
     judged_at := lastcall_now();
     is_kept_as_evidence := false;
@@ -33,6 +33,7 @@ begin
         return;
     end if;
 
+    select * into v_row from operations o where o.club_id = p_club and o.id = p_operation;
     if not key_is_current(p_account, p_generation, judged_at) then
         outcome := 'stale_key';
     elsif not is_claim_of(v_row, p_account, p_worker, p_connection, p_epoch, p_token, p_nonce)

@@ -29,25 +29,35 @@ as $$
         false)
 $$;
 
--- Why the worker may not go on with a claimed row, or null: before authorize, reject and defer alike. One row, for a
--- statement after the locks.
+-- Claimed now, by exactly that claim.
+create or replace function is_held_by(
+    p_row operations, p_account uuid, p_worker uuid, p_connection uuid, p_epoch timestamptz, p_token bigint,
+    p_nonce uuid, p_now timestamptz
+) returns boolean
+language sql immutable
+as $$
+    select p_row.state = 'claimed' and p_row.claim_expires_at > p_now
+        and is_claim_of(p_row, p_account, p_worker, p_connection, p_epoch, p_token, p_nonce)
+$$;
+
+-- Why the worker may not go on with a row that it holds or does not, or null: before authorize, reject and defer alike.
+-- One row, for a statement after the locks. It takes no row of operations, because one that is handed to a function
+-- which answers rows is put together anew for each of its columns.
 create or replace function claim_refusal(
-    p_row operations, p_account uuid, p_generation integer, p_worker uuid, p_connection uuid, p_epoch timestamptz,
-    p_token bigint, p_nonce uuid, p_now timestamptz
+    p_is_held boolean, p_account uuid, p_generation integer, p_worker uuid, p_club uuid, p_connection uuid,
+    p_token bigint, p_now timestamptz
 )
 returns table (refusal text)
 language sql stable
 as $$
     select case
                when k.generation is null then 'stale_key'
-               when p_row.state is distinct from 'claimed' or p_row.claim_expires_at <= p_now
-                    or not is_claim_of(p_row, p_account, p_worker, p_connection, p_epoch, p_token, p_nonce)
-               then 'claim_unavailable'
+               when p_is_held is not true then 'claim_unavailable'
                when l.expires_at is null then 'stale_lease'
            end
       from (values (true)) as one
       left join current_key(p_account, p_generation, p_now) as k on true
-      left join current_lease(p_row.club_id, p_connection, p_account, p_worker, p_token, p_now) as l on true
+      left join current_lease(p_club, p_connection, p_account, p_worker, p_token, p_now) as l on true
 $$;
 
 -- Takes an unsent row back to pending or to the end p_state with p_code; false when it is not unsent any

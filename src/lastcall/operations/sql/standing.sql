@@ -6,6 +6,7 @@ drop function if exists fresh_evidence(uuid, uuid, timestamptz, uuid, timestampt
 drop function if exists role_refusal(operations, jsonb);
 drop function if exists claim_obstacle(uuid, integer, uuid, uuid, uuid, timestamptz, bigint, timestamptz);
 drop function if exists club_is_open(uuid);
+drop function if exists authority(operations, uuid, text, text, text[], boolean, timestamptz);
 
 -- A paused club goes on with what was reviewed; an archived one sends nothing.
 create or replace function club_sends(p_club_state text) returns boolean
@@ -61,12 +62,12 @@ begin
 end
 $$;
 
--- Why this row may not be sent under the authority that stands now, or null; with the evidence that says what the
+-- Why an operation may not be sent under the authority that stands now, or null; with the evidence that says what the
 -- account may do, if there is any that is fresh (BUD-05). One row, for a statement after the locks. A read from the
 -- future is no evidence.
 create or replace function authority(
-    p_row operations, p_account uuid, p_permission text, p_feature text, p_grants text[], p_is_protective boolean,
-    p_now timestamptz
+    p_club uuid, p_connection uuid, p_epoch timestamptz, p_actor uuid, p_due_at timestamptz, p_payload jsonb,
+    p_account uuid, p_permission text, p_feature text, p_grants text[], p_is_protective boolean, p_now timestamptz
 )
 returns table (refusal text, body jsonb, observed_at timestamptz)
 language sql stable
@@ -76,24 +77,23 @@ as $$
                when s.obstacle = 'connection_state' then 'connection_inactive'
                when s.obstacle in ('frozen', 'connection_switch') then 'connection_paused'
                when s.obstacle <> 'none' then 'collector_disabled'
-               when is_late(p_row.due_at, p_now) then 'late_window_elapsed'
+               when is_late(p_due_at, p_now) then 'late_window_elapsed'
                when club_sends(p.club_state) is not true then 'club_inactive'
                when not p.holds then 'staff_permission'
                when not p_feature = any (s.features) then 'feature_disabled'
                when e.body is null then 'provider_authority'
                when e.body ->> 'memberStatus' is distinct from 'member' then 'membership'
                when not holds_grants(e.body, p_grants) then 'provider_permissions'
-               when p_is_protective and is_protected_target(p_row.payload, e.body) then 'protected_target'
-               when not is_role_of_group(e.body, p_row.payload ->> 'roleId') then 'role_scope'
-               when p_row.payload ->> 'roleId' is not null and not p.may_assign then 'role_not_assignable'
+               when p_is_protective and is_protected_target(p_payload, e.body) then 'protected_target'
+               when not is_role_of_group(e.body, p_payload ->> 'roleId') then 'role_scope'
+               when p_payload ->> 'roleId' is not null and not p.may_assign then 'role_not_assignable'
            end,
            e.body, e.observed_at
-      from (values (true)) as one
-      left join connection_standing(p_row.club_id, p_row.connection_id, p_account, p_row.epoch, p_now) as s on true
-      left join person_standing(p_row.club_id, p_row.actor_id, p_permission, p_row.payload ->> 'roleId') as p on true
+      from person_standing(p_club, p_actor, p_permission, p_payload ->> 'roleId') as p
+      left join connection_standing(p_club, p_connection, p_account, p_epoch, p_now) as s on true
       left join lateral (
            select r.body, r.observed_at
              from evidence_read_by(
-                  p_row.club_id, p_row.connection_id, p_row.epoch, p_account, s.vrchat_user_id, s.group_id) as r
+                  p_club, p_connection, p_epoch, p_account, s.vrchat_user_id, s.group_id) as r
             where r.observed_at between p_now - evidence_life() and p_now) as e on true
 $$;
