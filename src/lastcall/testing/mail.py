@@ -19,7 +19,7 @@ from email.message import EmailMessage
 from typing import Self
 from urllib.parse import urlsplit
 
-from aiosmtpd.smtp import SMTP, Envelope, Session
+from aiosmtpd.smtp import SMTP, AuthResult, Envelope, LoginPassword, Session
 
 from lastcall.testing.waiting import WITHIN, eventually
 
@@ -83,10 +83,10 @@ class MailSink:
 
     ``drop_after_data``: cut the connection after the mail arrived, without an answer. ``hang`` (an event): say
     nothing at RCPT until it is set; ``hang_after_data`` likewise once the mail has arrived. ``tls``: offer
-    STARTTLS with this context.
+    STARTTLS with this context. ``logins``: the user and the password that it wants, with or without encryption.
     """
 
-    def __init__(self, *, tls: ssl.SSLContext | None = None) -> None:
+    def __init__(self, *, tls: ssl.SSLContext | None = None, logins: tuple[str, str] | None = None) -> None:
         self.received: list[Received] = []
         self.senders: list[str] = []
         self.connections = 0
@@ -96,6 +96,7 @@ class MailSink:
         self.hang: asyncio.Event | None = None
         self.hang_after_data: asyncio.Event | None = None
         self._tls = tls
+        self._logins = logins
         self._server: asyncio.Server
         self._protocols: list[SMTP] = []
 
@@ -143,8 +144,10 @@ class MailSink:
         return "250 OK"
 
     async def handle_RCPT(  # noqa: N802
-        self, _server: SMTP, _session: Session, envelope: Envelope, address: str, _options: list[str]
+        self, _server: SMTP, session: Session, envelope: Envelope, address: str, _options: list[str]
     ) -> str:
+        if self._logins is not None and not session.authenticated:
+            return "530 log in first"
         if self.hang is not None:
             await self.hang.wait()
         if self.refuse_rcpt:
@@ -164,9 +167,25 @@ class MailSink:
             _cut(server)
         return "250 OK"
 
+    def _log_in(
+        self, _server: SMTP, _session: Session, _envelope: Envelope, _mechanism: str, data: object
+    ) -> AuthResult:
+        is_right = isinstance(data, LoginPassword) and self._logins == (
+            data.login.decode(),
+            data.password.decode(),
+        )
+        return AuthResult(success=is_right)
+
     def _protocol(self) -> SMTP:
         self.connections += 1
-        one = SMTP(self, hostname="sink.example", enable_SMTPUTF8=True, tls_context=self._tls)
+        one = SMTP(
+            self,
+            hostname="sink.example",
+            enable_SMTPUTF8=True,
+            tls_context=self._tls,
+            authenticator=None if self._logins is None else self._log_in,
+            auth_require_tls=self._logins is None,
+        )
         self._protocols.append(one)
         return one
 
