@@ -9,8 +9,6 @@ import asyncio
 import os
 import signal
 import socket
-import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -37,6 +35,7 @@ from lastcall.people.actor import Actor
 from lastcall.people.service import add_person
 from lastcall.schema import SCHEMA
 from lastcall.testing.barriers import Barriers
+from lastcall.testing.nursery import Child, Nursery
 from lastcall.testing.shared_clock import SharedTime
 from lastcall.testing.waiting import eventually
 from lastcall.vrchat.simulator import BOT_PASSWORD, BOT_TOTP_SECRET, BOT_USERNAME, RemoteSimulator
@@ -77,7 +76,7 @@ class House:
         self.simulator: RemoteSimulator
         self.database: Database
         self._cluster = EmbeddedServer(folder / "cluster")
-        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._processes: dict[str, Child] = {}
         self._environment: dict[str, str] = {}
         self._targets = 0
 
@@ -103,9 +102,12 @@ class House:
             f"http://127.0.0.1:{self._environment['LASTCALL_SIMULATOR_PORT']}/api/1"
         )
         self.simulator = RemoteSimulator(self._environment["LASTCALL_VRCHAT_URL"])
-        await self.start("simulator")
+        simulators = self._nursery()
+        await self._started("simulator", simulators)
+        simulators.close()
         await self._open()
         await self._seed()
+        self._roles = self._nursery()
         await self.time.run_at(RATE)
         await self.start("server")
         await self.start("collector")
@@ -114,6 +116,7 @@ class House:
         for name in ("collector", "server", "simulator"):
             if name in self._processes:
                 self.kill(name)
+        self._roles.close()
         await self._wake.stop()
         await self.database.close()
         await self._cluster.__aexit__(None, None, None)
@@ -154,23 +157,22 @@ class House:
 
     # ----------------------------------------------------------------------------------------- processes
 
+    def _nursery(self) -> Nursery:
+        """Where the processes come from that have the environment as it is now."""
+        return Nursery(self._environment, self.folder, self.folder / "clock", self.barriers.folder)
+
     async def start(self, name: str) -> None:
         """Start the real entry point of this role."""
-        command = [sys.executable, "-m", "lastcall.testing.run", name]
-        with (self.folder / f"{name}.log").open("ab") as log:
-            self._processes[name] = subprocess.Popen(  # noqa: ASYNC220 - tests kill it by its pid
-                [*command, str(self.folder / "clock"), str(self.barriers.folder)],
-                env=self._environment,
-                cwd=self.folder,
-                stdout=log,
-                stderr=log,
-            )
+        await self._started(name, self._roles)
+
+    async def _started(self, name: str, nursery: Nursery) -> None:
+        self._processes[name] = nursery.start(name, self.folder / f"{name}.log")
         if name != "collector":
             port = self._environment["LASTCALL_PORT" if name == "server" else "LASTCALL_SIMULATOR_PORT"]
             await eventually(lambda: self._answers(name, int(port)), within=30, message=self.log(name))
 
     def _answers(self, name: str, port: int) -> bool:
-        if self._processes[name].poll() is not None:
+        if not self._processes[name].is_running():
             raise AssertionError(f"the {name} ended: {self.log(name)}")
         with socket.socket() as probe:
             probe.settimeout(1)
@@ -305,7 +307,7 @@ class House:
         for name in [path.stem for path in self.barriers.folder.glob("*.reached")]:
             self.barriers.release(name)
         for name in ("server", "collector"):
-            if name not in self._processes or self._processes[name].poll() is not None:
+            if name not in self._processes or not self._processes[name].is_running():
                 await self.start(name)
             self.resume(name)
         for path in self.barriers.folder.glob("*.armed"):

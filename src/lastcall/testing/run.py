@@ -14,7 +14,7 @@ from lastcall.errors import LastcallError
 from lastcall.settings import load
 from lastcall.testing.shared_clock import SharedClock
 
-# Each role imports what it needs: it is started again and again.
+# Each role imports what it needs, and no more.
 
 
 async def _server(clock: SharedClock, barriers: Path) -> int:
@@ -37,14 +37,14 @@ async def _collector(clock: SharedClock, barriers: Path) -> int:
 
 
 async def _simulator(clock: SharedClock, barriers: Path) -> int:
-    from lastcall.vrchat.simulator import Simulator, run
+    from lastcall.vrchat import simulator as vrchat
 
     settings = load()
 
-    def ready(simulator: Simulator) -> None:
+    def ready(simulator: vrchat.Simulator) -> None:
         (barriers / "simulator.url").write_text(simulator.url)
 
-    await run(
+    await vrchat.run(
         host=settings.simulator_host,
         port=settings.simulator_port,
         members=40,
@@ -59,15 +59,14 @@ async def _simulator(clock: SharedClock, barriers: Path) -> int:
 ROLES = {"server": _server, "collector": _collector, "simulator": _simulator}
 
 
-def main() -> int:
-    """Run the role that the command line names; its exit status."""
-    role, clock, barriers = sys.argv[1:4]
+def run(role: str, clock: Path, barriers: Path) -> int:
+    """Run ``role`` to its end; its exit status."""
     try:
-        return asyncio.run(ROLES[role](SharedClock(Path(clock)), Path(barriers)))
+        return asyncio.run(ROLES[role](SharedClock(clock), barriers))
     except LastcallError as error:
         sys.stderr.write(f"{error.sentence} {error.advice}\n")
         return 1
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run(sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])))
