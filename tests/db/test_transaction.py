@@ -14,6 +14,7 @@ from lastcall.db.database import Database, xid_status
 from lastcall.db.ids import new_id
 from lastcall.db.tables import Directory
 from lastcall.db.transaction import Transaction
+from lastcall.errors import Unavailable
 
 
 @dataclass(frozen=True)
@@ -194,3 +195,15 @@ async def test_an_error_does_not_repeat_what_was_sent(database: Database) -> Non
                 text("select 1 / 0 where cast(:word as text) <> ''"), {"word": "nobody@example.org"}
             )
     assert "nobody@example.org" not in str(error.value)
+
+
+async def test_a_loss_that_the_driver_has_not_seen_to_its_end_is_a_loss_all_the_same(
+    database: Database,
+) -> None:
+    """Between a backend's last words and the socket's end, asyncpg refuses a statement as its own mistake."""
+    refusal = asyncpg.InternalClientError("cannot switch to state 12; another operation (2) is in progress")
+    with pytest.raises(Unavailable, match="nothing was saved"):
+        async with database.transaction() as tx:
+            await tx.raw.execute("select 1")
+            tx.raw.terminate()
+            raise refusal

@@ -33,7 +33,9 @@ that the server speaks first."""
 
 ROLLBACK_TIMEOUT = timedelta(seconds=5)
 
-_LOSSES = (asyncpg.PostgresError, asyncpg.InterfaceError, DBAPIError, OSError)
+_LOSSES = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, DBAPIError, OSError)
+"""What a statement on a lost connection ends with. The internal error is that of a connection whose end was read but
+not yet seen by the driver."""
 
 Result = TypeVar("Result")
 log = structlog.get_logger()
@@ -201,7 +203,13 @@ async def _undo(raw: Connection, statement: str) -> None:
     try:
         async with asyncio.timeout(ROLLBACK_TIMEOUT.total_seconds()):
             await raw.execute(statement)
-    except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError):
+    except (
+        asyncpg.PostgresError,
+        asyncpg.InterfaceError,
+        asyncpg.InternalClientError,
+        OSError,
+        TimeoutError,
+    ):
         raw.terminate()
 
 
