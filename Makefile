@@ -37,7 +37,7 @@ demo-once: $(VENV)/.runtime $(ASSETS)
 
 test: $(VENV)/.develop $(ASSETS)
 	@tools/browser
-	$(RUN) -m pytest -q -n auto --dist loadfile $(ARGS)
+	$(RUN) -m pytest -q -n auto --dist loadfile --no-loadscope-reorder $(ARGS)
 
 check: $(VENV)/.develop $(ASSETS)
 	$(RUN) -m ruff format --check .

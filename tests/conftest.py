@@ -17,8 +17,26 @@ gc.disable()
 
 pytest_plugins = ["lastcall.testing.database"]
 
-LONGEST_FIRST = ("tests/quiet/", "tests/kill/", "tests/web/test_browser")
-"""One idles for two minutes, the others start many processes: begun first, they do not make a tail."""
+LONGEST_FIRST = (
+    "tests/quiet/",
+    "tests/kill/",
+    "tests/db/test_embedded",
+    "tests/cli/test_commands",
+    "tests/web/test_browser",
+    "tests/operations/test_operations_outcomes",
+    "tests/api/test_v1_schema",
+    "tests/demo/",
+    "tests/web/test_ways_browser",
+    "tests/web/test_every_route",
+)
+"""One idles for two minutes, others start many processes or browsers: begun first, they do not make a tail.
+
+``make test`` says --no-loadscope-reorder, without which the files with the fewest tests would come last."""
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """Two more than there are cores: of a test's time, half is waiting for somebody else."""
+    return len(os.sched_getaffinity(0)) + 2 if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 2) + 2
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

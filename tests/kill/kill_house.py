@@ -77,6 +77,7 @@ class House:
         self.database: Database
         self._cluster = EmbeddedServer(folder / "cluster")
         self._processes: dict[str, Child] = {}
+        self._nurseries: list[Nursery] = []
         self._environment: dict[str, str] = {}
         self._targets = 0
 
@@ -102,21 +103,18 @@ class House:
             f"http://127.0.0.1:{self._environment['LASTCALL_SIMULATOR_PORT']}/api/1"
         )
         self.simulator = RemoteSimulator(self._environment["LASTCALL_VRCHAT_URL"])
-        simulators = self._nursery()
-        await self._started("simulator", simulators)
-        simulators.close()
+        self._nurseries.append(self._nursery())
+        await self.start("simulator")
         await self._open()
         await self._seed()
-        self._roles = self._nursery()
+        self._nurseries.append(self._nursery())
         await self.time.run_at(RATE)
         await self.start("server")
         await self.start("collector")
 
     async def tear_down(self) -> None:
-        for name in ("collector", "server", "simulator"):
-            if name in self._processes:
-                self.kill(name)
-        self._roles.close()
+        for nursery in self._nurseries:
+            nursery.close()
         await self._wake.stop()
         await self.database.close()
         await self._cluster.__aexit__(None, None, None)
@@ -163,10 +161,9 @@ class House:
 
     async def start(self, name: str) -> None:
         """Start the real entry point of this role."""
-        await self._started(name, self._roles)
-
-    async def _started(self, name: str, nursery: Nursery) -> None:
-        self._processes[name] = nursery.start(name, self.folder / f"{name}.log")
+        log = self.folder / f"{name}.log"
+        log.touch()
+        self._processes[name] = self._nurseries[-1].start(name, log)
         if name != "collector":
             port = self._environment["LASTCALL_PORT" if name == "server" else "LASTCALL_SIMULATOR_PORT"]
             await eventually(lambda: self._answers(name, int(port)), within=30, message=self.log(name))
@@ -180,9 +177,7 @@ class House:
 
     def kill(self, name: str) -> None:
         """SIGKILL, and wait for its end."""
-        process = self._processes.pop(name)
-        process.kill()
-        process.wait(10)
+        self._processes.pop(name).kill()
 
     def pause(self, name: str) -> None:
         """SIGSTOP."""

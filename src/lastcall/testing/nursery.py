@@ -1,7 +1,8 @@
 """Starts the roles of ``lastcall.testing.run`` again and again without importing them again.
 
-A process that has imported them waits for a line on its stdin, *role* and *log*, forks, and says the child's pid. The
-child is a process like any other: it runs the real entry point, and it is killed and stopped like one.
+A process that has imported them forks one for each ``start`` it reads on its stdin. The child is a process like any
+other: it runs the real entry point, and it is killed and stopped like one. That too is asked of the nursery, because
+its own child's number is nobody else's before it was waited for.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import traceback
 from collections.abc import Mapping
 from pathlib import Path
@@ -34,45 +34,39 @@ class Nursery:
 
     def start(self, role: str, log: Path) -> Child:
         """Start ``role``; what it says goes to the end of ``log``."""
+        return Child(self, self.ask("start", role, str(log)))
+
+    def ask(self, *words: str) -> int:
+        """One line there, one number back."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        self._process.stdin.write(f"{role} {log}\n")
+        self._process.stdin.write("\t".join(words) + "\n")
         self._process.stdin.flush()
-        return Child(int(self._process.stdout.readline()))
+        return int(self._process.stdout.readline())
 
     def close(self) -> None:
-        """Start nothing any more. Children that run go on."""
+        """End the nursery and every child. The same happens when the test's process ends in whatever way."""
         self._process.communicate()
 
 
 class Child:
-    """A started process, with what ``Popen`` has."""
+    """A started process."""
 
-    def __init__(self, pid: int) -> None:
+    def __init__(self, nursery: Nursery, pid: int) -> None:
+        self._nursery = nursery
         self.pid = pid
 
     def send_signal(self, number: signal.Signals) -> None:
-        os.kill(self.pid, number)
-
-    def kill(self) -> None:
-        """SIGKILL."""
-        self.send_signal(signal.SIGKILL)
+        """Nothing happens to one that has ended."""
+        self._nursery.ask("signal", str(self.pid), str(number.value))
 
     def is_running(self) -> bool:
-        """Whether it lives. The nursery buries its dead at once."""
-        try:
-            os.kill(self.pid, 0)
-        except ProcessLookupError:
-            return False
-        return True
+        """Whether it lives."""
+        return bool(self._nursery.ask("lives", str(self.pid)))
 
-    def wait(self, timeout: float) -> None:
-        """Return once it has ended. ``TimeoutError`` after so many seconds."""
-        until = time.monotonic() + timeout
-        while self.is_running():
-            if time.monotonic() > until:
-                raise TimeoutError(f"process {self.pid} goes on")
-            time.sleep(0.005)
+    def kill(self) -> None:
+        """SIGKILL, and return when it has ended."""
+        self._nursery.ask("kill", str(self.pid))
 
 
 def main() -> None:
@@ -83,20 +77,42 @@ def main() -> None:
 
     clock, barriers = Path(sys.argv[1]), Path(sys.argv[2])
     gc.freeze()
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    living: set[int] = set()
     for line in sys.stdin:
-        role, _, log = line.rstrip("\n").partition(" ")
-        pid = os.fork()
-        if pid == 0:
-            _live(role, Path(log), clock, barriers)
-        print(pid, flush=True)  # noqa: T201 - the answer
+        match line.rstrip("\n").split("\t"):
+            case ["start", role, log]:
+                answer = os.fork()
+                if answer == 0:
+                    _live(role, Path(log), clock, barriers)
+                living.add(answer)
+            case ["lives", pid]:
+                answer = _lives(living, int(pid), os.WNOHANG)
+            case ["signal", pid, number]:
+                answer = _lives(living, int(pid), os.WNOHANG)
+                if answer:
+                    os.kill(int(pid), int(number))
+            case ["kill", pid]:
+                if _lives(living, int(pid), os.WNOHANG):
+                    os.kill(int(pid), signal.SIGKILL)
+                answer = _lives(living, int(pid), 0)
+            case words:
+                raise ValueError(f"nobody here understands {words}")
+        print(answer, flush=True)  # noqa: T201 - the answer
+    for orphan in living:
+        os.kill(orphan, signal.SIGKILL)
+
+
+def _lives(living: set[int], pid: int, options: int) -> int:
+    """1 while it lives, else 0."""
+    if pid in living and os.waitpid(pid, options)[0] == pid:
+        living.discard(pid)
+    return int(pid in living)
 
 
 def _live(role: str, log: Path, clock: Path, barriers: Path) -> None:
     """Never returns."""
     status = 1
     try:
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         with log.open("ab") as output, Path(os.devnull).open("rb") as nothing:
             for theirs, ours in ((nothing, 0), (output, 1), (output, 2)):
                 os.dup2(theirs.fileno(), ours)
