@@ -13,6 +13,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
+import asyncpg
 import pytest
 
 from lastcall.db.connect import Connection, connect
@@ -86,11 +87,15 @@ class TestServer:
         janitor = self._janitors.pop(url, None)
         if janitor is None or janitor.is_closed():
             janitor = await connect(url)
-        if await janitor.fetchval("select lastcall_kept.restore()"):
+        try:
+            is_restored = await janitor.fetchval("select lastcall_kept.restore()")
+        except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError):
+            is_restored = False  # A test cut every connection of its database, this one too.
+        if is_restored:
             self._janitors[url] = janitor
             self._returned.append(url)
             return True
-        await janitor.close()
+        janitor.terminate()
         return False
 
     async def close(self) -> None:
@@ -201,9 +206,6 @@ def test_clock(database_url: str) -> TestClock:
 async def _test_server(bin_dir: Path | None, loop: asyncio.AbstractEventLoop) -> AsyncIterator[TestServer]:
     async with temporary_server(bin_dir, FAST) as server:
         test_server = TestServer(server, loop)
-        # Nobody else can reach the socket, and proving the password is half of what a connection costs.
-        (server.folder.data / "pg_hba.conf").write_text("local all all trust\n")
-        await test_server.execute("select pg_reload_conf()")
         url = await test_server.create(_TEMPLATE, template=None)
         await migrate(url, SCHEMA)
         connection = await connect(url)
