@@ -10,6 +10,7 @@ import pytest
 from sqlalchemy import insert, select, text
 from sqlalchemy.exc import DBAPIError
 
+from lastcall.db.connect import Connection
 from lastcall.db.database import Database, xid_status
 from lastcall.db.ids import new_id
 from lastcall.db.tables import Directory
@@ -207,3 +208,37 @@ async def test_a_loss_that_the_driver_has_not_seen_to_its_end_is_a_loss_all_the_
             await tx.raw.execute("select 1")
             tx.raw.terminate()
             raise refusal
+
+
+@pytest.mark.parametrize("kind", ["begin", "begin read only"])
+async def test_a_transaction_that_is_cancelled_while_it_begins_is_not_the_next_ones(
+    database_url: str, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """The server has begun it, and the answer never comes."""
+    narrow = await Database.open(database_url, pool_size=1)
+    execute, has_begun = Connection.execute, asyncio.Event()
+
+    async def begin_and_wait(connection: Connection, statement: str) -> str:
+        tag = await execute(connection, statement)
+        if statement == kind:
+            has_begun.set()
+            await asyncio.Event().wait()
+        return str(tag)
+
+    async def work() -> None:
+        async with narrow.read() if "read" in kind else narrow.transaction():
+            raise AssertionError("It did not begin.")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Connection, "execute", begin_and_wait)
+        task = asyncio.create_task(work())
+        await has_begun.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    async with narrow.checkout() as (_, raw):
+        assert not raw.is_in_transaction()
+    async with narrow.transaction() as tx:
+        await write(tx, "next")
+    assert await keys(narrow) == {"next"}
+    await narrow.close()

@@ -106,9 +106,10 @@ class OpenTransactions:
             yield stack[-1]
             return
         async with database.checkout() as (connection, raw):
-            await raw.execute("begin read only")
             self._stacks[task] = [reader := Reader(connection, raw)]
             try:
+                # In here, because a cancelled one may have begun all the same.
+                await raw.execute("begin read only")
                 yield reader
             except BaseException as error:
                 _explain_loss(raw, error)
@@ -120,10 +121,11 @@ class OpenTransactions:
     @asynccontextmanager
     async def _outermost(self, database: Database, task: asyncio.Task[Any]) -> AsyncIterator[Transaction]:
         async with database.checkout() as (connection, raw):
-            await raw.execute("begin")
             tx = Transaction(connection, raw, depth=0)
             self._stacks[task] = [tx]
             try:
+                # In here, because a cancelled one may have begun all the same.
+                await raw.execute("begin")
                 yield tx
                 # Asked for only when somebody will want to know: it makes an id even for a transaction that
                 # wrote nothing. It also fails, as it should, when an error inside was swallowed.
