@@ -8,7 +8,9 @@ from collections.abc import AsyncIterator
 import asyncpg
 import pytest
 
+from lastcall.db.connect import Connection
 from lastcall.db.database import Database
+from lastcall.db.pool import RawPool
 from lastcall.testing.waiting import eventually
 
 
@@ -98,3 +100,32 @@ async def test_closing_lets_a_call_finish_and_refuses_the_next(database_url: str
     assert await call == 42
     with pytest.raises(asyncpg.InterfaceError, match="closed"):
         await closing.pool.fetchval("select 1")
+
+
+async def test_a_pool_whose_closing_was_cut_short_refuses_calls_and_keeps_no_connection(
+    database_url: str, database: Database
+) -> None:
+    opening, go_on = asyncio.Event(), asyncio.Event()
+
+    async def connect() -> Connection:
+        opening.set()
+        await go_on.wait()
+        return await database.connect()
+
+    pool = RawPool(connect, 2)
+    late = asyncio.create_task(pool.fetchval("select pg_backend_pid()"))
+    await opening.wait()
+    closing = asyncio.create_task(pool.close())
+    await asyncio.sleep(0)  # It has one of the two places, and waits for the other.
+    closing.cancel()
+    pool.terminate()
+    with pytest.raises(asyncpg.InterfaceError, match="closed"):
+        await asyncio.wait_for(pool.fetchval("select 1"), 10)
+    go_on.set()
+    pid = await late
+
+    async def is_gone() -> bool:
+        asked = "select not exists (select from pg_stat_activity where pid = $1)"
+        return bool(await database.pool.fetchval(asked, pid))
+
+    await eventually(is_gone)

@@ -77,10 +77,10 @@ class RawPool:
 
     async def take(self) -> Connection:
         """Borrow a connection; for ``Loan``, which gives it back."""
+        self._refuse_when_closed()
         await self._places.acquire()
         try:
-            if self._is_closed:
-                raise asyncpg.InterfaceError("The database was closed.")
+            self._refuse_when_closed()
             while self._idle:
                 connection = self._idle.pop()
                 if not connection.is_closed():
@@ -96,13 +96,18 @@ class RawPool:
     async def give(self, connection: Connection, *, is_clean: bool) -> None:
         """Take a borrowed connection back. Not clean: nobody knows what is still under way on it."""
         try:
-            if is_clean and not connection.is_closed() and not connection.is_in_transaction():
+            is_reusable = is_clean and not connection.is_closed() and not connection.is_in_transaction()
+            if is_reusable and not self._is_closed:
                 self._idle.append(connection)
             else:
                 self._open.discard(connection)
                 await asyncio.shield(_close(connection))
         finally:
             self._places.release()
+
+    def _refuse_when_closed(self) -> None:
+        if self._is_closed:
+            raise asyncpg.InterfaceError("The database was closed.")
 
 
 class Loan:
