@@ -206,11 +206,27 @@ def _check_ranges(settings: Settings, sources: Mapping[str, str]) -> None:
                 field=name,
             )
     for name in ("public_url", "server_url", "vrchat_url"):
-        url = urlsplit(getattr(settings, name))
-        if url.scheme not in {"http", "https"} or not url.hostname:
+        if not _is_web_address(getattr(settings, name)):
             raise Invalid(
                 "wrong_setting",
                 f"The setting {sources.get(name, name)} must be an address like https://example.org, "
                 f"not {getattr(settings, name)!r}.",
                 field=name,
             )
+    if urlsplit(settings.public_url).path.strip("/"):
+        raise Invalid(
+            "wrong_setting",
+            f"The setting {sources.get('public_url', 'public_url')} must be an address without a path, "
+            f"not {settings.public_url!r}: every page's address begins at the host.",
+            field="public_url",
+        )
+
+
+def _is_web_address(text: str) -> bool:
+    try:
+        url = urlsplit(text)
+        # Both are read later, where nobody expects that they cannot be.
+        host, _ = (url.hostname or "").encode("idna"), url.port
+    except ValueError:
+        return False
+    return url.scheme in {"http", "https"} and bool(host)

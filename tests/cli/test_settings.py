@@ -63,6 +63,10 @@ def test_an_unknown_name_in_the_file_is_refused_and_names_the_file(tmp_path: Pat
         ({"LASTCALL_PORT": "70000"}, "LASTCALL_PORT must be a port from 1 to 65535"),
         ({"LASTCALL_WAKE_CHANNEL": "maybe"}, "LASTCALL_WAKE_CHANNEL must be true or false, not 'maybe'"),
         ({"LASTCALL_PUBLIC_URL": "example.org"}, "LASTCALL_PUBLIC_URL must be an address like https://"),
+        ({"LASTCALL_PUBLIC_URL": "https://club..example"}, "LASTCALL_PUBLIC_URL must be an address like"),
+        ({"LASTCALL_PUBLIC_URL": "http://[::1"}, "LASTCALL_PUBLIC_URL must be an address like"),
+        ({"LASTCALL_SERVER_URL": "http://club.example:70000"}, "LASTCALL_SERVER_URL must be an address like"),
+        ({"LASTCALL_PUBLIC_URL": "https://example.org/club"}, "must be an address without a path"),
         ({"LASTCALL_HOST": " "}, "LASTCALL_HOST must be text"),
     ],
 )
