@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from sqlalchemy import text
 from tests.cli.conftest import Say
 
 from lastcall.cli import cli
 from lastcall.cli.collector import ask
+from lastcall.cli.running import command_body
+from lastcall.db.database import Database
 from lastcall.errors import Invalid
 
 GROUP = "grp_00000000-0000-4000-8000-000000000001"
@@ -82,6 +86,38 @@ def test_the_schema_is_written_without_data(say: Say, club: None, tmp_path: Path
     text = (tmp_path / "schema.sql").read_text()
     assert "operation_requests" in text
     assert "ada@example.org" not in text
+
+
+@pytest.mark.parametrize("asked", [["db", "dump"], ["club", "export", "night-shift", "--to"]])
+def test_a_file_that_cannot_be_written_is_named(
+    say: Say, club: None, tmp_path: Path, asked: list[str]
+) -> None:
+    refused = say(*asked, str(tmp_path / "nowhere" / "file"))
+    assert (refused.exit_code, "nowhere/file cannot be written: No such file" in refused.output) == (1, True)
+
+
+async def test_a_row_that_somebody_else_holds_is_a_sentence_and_no_trace(
+    database: Database, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lastcall.cli.running.set_up_logs", lambda: None)
+
+    @command_body
+    async def want() -> None:
+        other = await Database.open(database.url)
+        try:
+            async with other.transaction() as tx:
+                await tx.execute(text("lock table people in share mode nowait"))
+        finally:
+            await other.close()
+
+    async with database.transaction() as tx:
+        await tx.raw.execute("lock table people in exclusive mode")
+        with pytest.raises(SystemExit) as ended:
+            await asyncio.to_thread(want)
+    assert ended.value.code == 1
+    assert capsys.readouterr().err.startswith(
+        "lastcall: Somebody else is changing the same thing right now.\n"
+    )
 
 
 def test_a_database_of_ones_own_is_migrated_when_it_is_said(

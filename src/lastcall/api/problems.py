@@ -47,6 +47,19 @@ def as_family(error: Exception) -> LastcallError:
         return error
     if isinstance(error, HTTPException):
         return _framework_error(error)
+    trouble = database_trouble(error)
+    if trouble is not None:
+        return trouble
+    log.error("request_failed", exc_info=error)
+    return LastcallError(
+        "unexpected",
+        "Something went wrong on the server.",
+        advice="Try again; the server's log has the details.",
+    )
+
+
+def database_trouble(error: Exception) -> Unavailable | None:
+    """An error of the driver that a later try may not meet; ``None`` for all others."""
     causes = list(_causes(error))
     if any(isinstance(cause, _AWAY) for cause in causes):
         return _lost()
@@ -56,12 +69,7 @@ def as_family(error: Exception) -> LastcallError:
             "Somebody else is changing the same thing right now.",
             advice="Try again in a moment.",
         )
-    log.error("request_failed", exc_info=error)
-    return LastcallError(
-        "unexpected",
-        "Something went wrong on the server.",
-        advice="Try again; the server's log has the details.",
-    )
+    return None
 
 
 def _lost() -> Unavailable:

@@ -209,11 +209,9 @@ async def _run(owner: Owner) -> None:
 @command_body
 async def export(slug: str, path: str) -> None:
     """Write down every row of CLUB, as JSON lines, without secrets."""
-    from lastcall.app import register
     from lastcall.clubs.export import export_club
     from lastcall.clubs.queries import club_at
 
-    register()
     async with opened_database() as database:
         async with database.read() as tx:
             found = await club_at(tx, slug)

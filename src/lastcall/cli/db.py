@@ -6,7 +6,7 @@ from pathlib import Path
 
 import rich_click as click
 
-from lastcall.cli.running import command_body, database_address, opened_database
+from lastcall.cli.running import command_body, database_address, opened_database, opened_file
 from lastcall.settings import load
 
 
@@ -37,7 +37,7 @@ async def dump(file: Path | None) -> None:
 
     async with opened_database() as database:
         text = await schema_of(database.url)
-    with click.open_file(str(file or "-"), "w", encoding="utf-8") as output:
+    with opened_file(str(file or "-"), "w") as output:
         output.write(text)
 
 
@@ -48,10 +48,8 @@ async def dump(file: Path | None) -> None:
 @command_body
 async def restored() -> None:
     """Say that the database went back in time: connections start anew, and unsent work needs a new review."""
-    from lastcall.app import register
     from lastcall.connections.restored import restored as after_restore
 
-    register()
     async with opened_database() as database:
         done = await after_restore(database, None)
     many = "1 connection starts" if done.connections == 1 else f"{done.connections} connections start"

@@ -154,10 +154,8 @@ async def recover(email: str) -> None:
 @command_body
 async def export(email: str, path: str) -> None:
     """Write down everything that is kept about the person, as JSON lines. It holds no secrets."""
-    from lastcall.app import register
     from lastcall.people.erasing import export_person
 
-    register()
     async with _known(email) as (database, person_id):
         await write_lines(export_person(database, None, person_id), path)
 
@@ -170,10 +168,8 @@ async def export(email: str, path: str) -> None:
 @command_body
 async def erase(email: str) -> None:
     """Erase a person for good. What they did stays, as done by an erased person."""
-    from lastcall.app import register
     from lastcall.people.erasing import erase_person
 
-    register()
     async with _known(email) as (database, person_id):
         await erase_person(database, None, person_id)
     click.echo(f"{email} is erased.")

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from functools import wraps
-from typing import Any, ParamSpec
+from typing import IO, Any, ParamSpec
 
 import rich_click as click
 
 from lastcall.cli.logs import set_up_logs
-from lastcall.errors import LastcallError, Unavailable
+from lastcall.errors import Invalid, LastcallError, Unavailable
 from lastcall.settings import Settings, load
 
 P = ParamSpec("P")
@@ -38,6 +38,13 @@ def command_body(body: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, No
             fail(error)
         except KeyboardInterrupt:
             sys.exit(130)
+        except Exception as error:
+            from lastcall.api.problems import database_trouble
+
+            trouble = database_trouble(error)
+            if trouble is None:
+                raise
+            fail(trouble)
 
     return run
 
@@ -45,10 +52,23 @@ def command_body(body: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, No
 async def write_lines(lines: AsyncIterator[bytes], path: str) -> None:
     """Write an export to the file, or to the terminal for ``-``. A refusal comes before the file is touched."""
     first = await anext(lines, b"")
-    with click.open_file(path, "wb") as file:
+    with opened_file(path, "wb") as file:
         file.write(first)
         async for line in lines:
             file.write(line)
+
+
+@contextmanager
+def opened_file(path: str, mode: str) -> Iterator[IO[Any]]:
+    """The file to write to, or the terminal for ``-``. Raises ``Invalid`` for one that cannot be written."""
+    try:
+        file = click.open_file(path, mode, encoding=None if "b" in mode else "utf-8")
+    except OSError as error:
+        raise Invalid(
+            "file_not_writable", f"{path} cannot be written: {error.strerror}.", advice="Choose another file."
+        ) from error
+    with file:
+        yield file
 
 
 @asynccontextmanager
