@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from tests.web.route_lines import ACCOUNT_PAGE, MANAGERS_PAGE, Line, at
+from tests.web.route_lines import ACCOUNT_PAGE, MANAGERS_PAGE, Line, form, own_form, page
 
 DOOR: dict[str, Line] = {
-    "GET /invites/{token:str}": Line(200, 200, 200, 200, None, 404, 200, path=at("/invites/{invite}")),
+    "GET /invites/{token:str}": Line(200, 200, 200, 200, None, 404, 200, path="/invites/{invite}"),
     # These invitations wait for a decision, so that nobody joins the staff on the way.
     "POST /invites/{token:str}": Line(
-        401, 401, 303, 303, 403, 404, 303, who="operator", path=at("/invites/{invite}")
+        401, 401, 303, 303, 403, 404, 303, path="/invites/{invite}", who="operator"
     ),
     "POST /invites/{token:str}/sign-in": Line(
         303,
@@ -18,53 +18,33 @@ DOOR: dict[str, Line] = {
         403,
         404,
         303,
-        path=at("/invites/{invite}/sign-in"),
-        fields=lambda *_: {"email": "new@example.org"},
+        path="/invites/{invite}/sign-in",
+        fields={"email": "new@example.org"},
     ),
     # An invitation that nobody used; that withdrawing works is test_invite_pages' business.
-    "POST /invites/{token:str}/withdraw": Line(
-        401, 401, 404, 404, 403, 404, 404, path=at("/invites/{invite}/withdraw")
-    ),
+    "POST /invites/{token:str}/withdraw": form("/invites/{invite}/withdraw", lacking=404, right=404),
     "GET /c/{slug:str}/staff/invites": MANAGERS_PAGE,
     "GET /c/{slug:str}/staff/invites/new": MANAGERS_PAGE,
-    "POST /c/{slug:str}/staff/invites/new": Line(
-        401,
-        401,
-        404,
-        403,
-        403,
-        404,
-        200,
-        unknown_path="/c/no-such-club",
-        fields=lambda _world, ids: {"role": ids["role"]},
+    "POST /c/{slug:str}/staff/invites/new": form(
+        right=200, unknown_path="/c/no-such-club", fields={"role": "{role}"}
     ),
-    "GET /c/{slug:str}/staff/invites/{invite_id:str}/revoke": Line(
-        401, 401, 404, 403, None, 404, 200, path=at("/c/night-shift/staff/invites/{invite_id}/revoke")
+    "GET /c/{slug:str}/staff/invites/{invite_id:str}/revoke": page(
+        "/c/night-shift/staff/invites/{invite_id}/revoke"
     ),
-    "POST /c/{slug:str}/staff/invites/{invite_id:str}/revoke": Line(
-        401, 401, 404, 403, 403, 404, 303, path=at("/c/night-shift/staff/invites/{invite_id}/revoke")
+    "POST /c/{slug:str}/staff/invites/{invite_id:str}/revoke": form(
+        "/c/night-shift/staff/invites/{invite_id}/revoke"
     ),
-    "GET /c/{slug:str}/join-requests": Line(
-        401, 401, 404, 404, None, 404, 200, unknown_path="/c/no-such-club"
+    "GET /c/{slug:str}/join-requests": page(lacking=404, unknown_path="/c/no-such-club"),
+    "GET /c/{slug:str}/join-requests/{request_id:str}": page(
+        "/c/night-shift/join-requests/{waiting}", lacking=404
     ),
-    "GET /c/{slug:str}/join-requests/{request_id:str}": Line(
-        401, 401, 404, 404, None, 404, 200, path=at("/c/night-shift/join-requests/{waiting}")
+    "POST /c/{slug:str}/join-requests/{request_id:str}": form(
+        "/c/night-shift/join-requests/{waiting}", lacking=404, fields={"decision": "reject"}
     ),
-    "POST /c/{slug:str}/join-requests/{request_id:str}": Line(
-        401,
-        401,
-        404,
-        404,
-        403,
-        404,
-        303,
-        path=at("/c/night-shift/join-requests/{waiting}"),
-        fields=lambda *_: {"decision": "reject"},
-    ),
-    "POST /c/{slug:str}/export": Line(401, 401, 404, 403, 403, 404, 200, unknown_path="/c/no-such-club"),
+    "POST /c/{slug:str}/export": form(right=200, unknown_path="/c/no-such-club"),
     "GET /me/privacy": ACCOUNT_PAGE,
-    "POST /me/privacy/export": Line(401, 401, None, None, 403, None, 200),
+    "POST /me/privacy/export": own_form(right=200),
     "GET /me/privacy/erase": ACCOUNT_PAGE,
     # Another address than their own is typed.
-    "POST /me/privacy/erase": Line(401, 401, None, None, 403, None, 422, fields=lambda *_: {"email": "x"}),
+    "POST /me/privacy/erase": own_form(right=422, fields={"email": "x"}),
 }
