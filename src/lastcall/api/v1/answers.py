@@ -1,11 +1,8 @@
-"""Which answers a route can give, for the description of the API: every route names its own. And files."""
+"""Which answers a route can give, for the description of the API: every route names its own."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-
 from litestar.openapi.datastructures import ResponseSpec
-from litestar.response import Stream
 
 from lastcall.api.problems import MEDIA_TYPE
 from lastcall.api.v1.shapes import Problem
@@ -25,20 +22,6 @@ _MEANINGS = {
 }
 _ALWAYS = (401, 403, 406, 422, 429, 503)
 _WITH_BODY = (408, 413, 415)
-
-
-async def file_of(pieces: AsyncIterator[bytes]) -> Stream:
-    """The pieces as they come. The first one is waited for, so that a refusal is an answer of its own and not
-    a broken file.
-    """
-    first = await anext(pieces, b"")
-
-    async def all_of_them() -> AsyncIterator[bytes]:
-        yield first
-        async for piece in pieces:
-            yield piece
-
-    return Stream(all_of_them())
 
 
 def answers(*more: int, body: bool = False) -> dict[int, ResponseSpec]:

@@ -9,6 +9,7 @@ from litestar.di import NamedDependency
 from litestar.params import FromPath
 from litestar.response import Stream
 
+from lastcall.api.files import file_of
 from lastcall.clock import SYSTEM_CLOCK
 from lastcall.clubs.export import export_club
 from lastcall.errors import Conflict
@@ -101,16 +102,8 @@ async def _ask(
 
 
 async def _download(lines: AsyncIterator[bytes], name: str) -> Stream:
-    """The lines as a file. The first is made before the answer begins, so that a refusal is still a page."""
-    first = await anext(lines, b"")
-
-    async def whole() -> AsyncIterator[bytes]:
-        yield first
-        async for line in lines:
-            yield line
-
-    return Stream(
-        whole(),
+    return await file_of(
+        lines,
         media_type=JSON_LINES,
         headers={
             "Content-Disposition": f'attachment; filename="{name}"',

@@ -10,7 +10,8 @@ from litestar.di import NamedDependency
 from litestar.params import QueryParameter
 from litestar.response import Stream
 
-from lastcall.api.v1.answers import answers, file_of
+from lastcall.api.files import file_of
+from lastcall.api.v1.answers import answers
 from lastcall.api.v1.paging import CURSOR, After, Limit
 from lastcall.api.v1.shapes import Id, PathId, Shape, known, known_in, spelled, utc
 from lastcall.clubs.activity_log import (

@@ -11,7 +11,8 @@ from litestar.params import JSONBody
 from litestar.response import Stream
 from msgspec import Meta
 
-from lastcall.api.v1.answers import answers, file_of
+from lastcall.api.files import file_of
+from lastcall.api.v1.answers import answers
 from lastcall.api.v1.idempotency import Key, once
 from lastcall.api.v1.paging import CURSOR, After, Limit, Search
 from lastcall.api.v1.requests import ApiRequest

@@ -8,7 +8,8 @@ from litestar import delete, get
 from litestar.di import NamedDependency
 from litestar.response import Stream
 
-from lastcall.api.v1.answers import answers, file_of
+from lastcall.api.files import file_of
+from lastcall.api.v1.answers import answers
 from lastcall.api.v1.shapes import Id, PathId, Shape, known
 from lastcall.db.database import Database
 from lastcall.db.ids import encode_id
