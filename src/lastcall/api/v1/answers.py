@@ -16,11 +16,12 @@ _MEANINGS = {
     409: "The thing moved on or is taken; `fresh` is how it stands now, where the reader may see it.",
     413: "The body is too large.",
     415: "The body is no JSON by its Content-Type.",
+    421: "The request names a host that is not this server's.",
     422: "A parameter or the body breaks a rule; `field` names where.",
     429: "Too fast; Retry-After says how many seconds to wait.",
     503: "The server cannot answer right now; the same request may be sent again.",
 }
-_ALWAYS = (401, 403, 406, 422, 429, 503)
+_ALWAYS = (401, 403, 406, 421, 422, 429, 503)
 _WITH_BODY = (408, 413, 415)
 
 
