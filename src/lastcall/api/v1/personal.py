@@ -32,7 +32,7 @@ SOURCES = (
         _keys,
     ),
 )
-RULES = (Rule("idempotency keys of the API, after their day", "idempotency_keys", "created_at", KEY_LIFE),)
+RULES = (Rule("what the API answered under an idempotency key", "idempotency_keys", "created_at", KEY_LIFE),)
 
 
 def register() -> None:
