@@ -200,6 +200,17 @@ async def test_pages_tile_a_list_whose_rows_share_a_moment_and_differ_by_a_micro
     assert other["field"] == "cursor"
 
 
+async def test_the_last_page_of_invites_says_that_it_is_the_last_also_when_it_is_full(api: Api) -> None:
+    owner, invites = await api.program("owner"), f"/clubs/{api.club}/invites"
+    made = [
+        (await owner("POST", invites, json={"roleIds": [await api.role()]})).json()["id"] for _ in range(2)
+    ]
+    first = (await owner("GET", f"{invites}?limit=1")).json()
+    last = (await owner("GET", f"{invites}?limit=1&cursor={first['next']}")).json()
+    assert [page["items"][0]["id"] for page in (first, last)] == made[::-1]
+    assert last["next"] is None
+
+
 async def test_what_was_queued_over_the_api_is_seen_and_cancelled_and_a_conflict_shows_the_fresh_row(
     api: Api,
 ) -> None:

@@ -29,8 +29,6 @@ from lastcall.people.scopes import Scope
 from lastcall.people.tables import Person
 from lastcall.people.tokens import token_hash
 
-INVITES_PAGE = 50
-
 
 class InviteState(StrEnum):
     """What an invite is now; the first that fits, in this order."""
@@ -57,6 +55,10 @@ class InviteView:
     accepted_by: str | None
     created_at: datetime
     expires_at: datetime
+
+    @property
+    def cursor(self) -> Cursor:
+        return Cursor(self.created_at, self.id)
 
 
 @dataclass(frozen=True)
@@ -97,13 +99,13 @@ def state_of(invite: Row[Any], now: datetime) -> InviteState:
 
 
 async def invites_page(
-    tx: Reader, actor: Actor, club_id: UUID, after: tuple[datetime, UUID] | None = None
+    tx: Reader, actor: Actor, club_id: UUID, *, after: Cursor | None = None, limit: int = 50
 ) -> list[InviteView]:
-    """The invites of a club, newest first, ``INVITES_PAGE`` behind ``after``. Needs ``manage_staff``."""
+    """The invites of a club, newest first, at most ``limit`` behind ``after``. Needs ``manage_staff``."""
     await require(tx, actor, club_id, Permission.MANAGE_STAFF, scope=Scope.READ)
-    statement = _invites(club_id).order_by(Invite.created_at.desc(), Invite.id.desc()).limit(INVITES_PAGE)
+    statement = _invites(club_id).order_by(Invite.created_at.desc(), Invite.id.desc()).limit(limit)
     if after is not None:
-        statement = statement.where(tuple_(Invite.created_at, Invite.id) < tuple_(*after))
+        statement = statement.where(tuple_(Invite.created_at, Invite.id) < tuple_(after.time, after.id))
     return await _invite_views(tx, club_id, statement)
 
 

@@ -13,16 +13,16 @@ from msgspec.structs import replace
 
 from lastcall.access.acceptance import accept_invite
 from lastcall.access.invites import InviteKind, create_invite, revoke_invite
-from lastcall.access.queries import INVITES_PAGE, InviteState, InviteView, invites_page
+from lastcall.access.queries import InviteState, InviteView, invites_page
 from lastcall.access.requests import RequestStatus
 from lastcall.api.client import client_address
 from lastcall.api.v1.answers import answers
 from lastcall.api.v1.idempotency import Key, once
-from lastcall.api.v1.paging import CURSOR, After
+from lastcall.api.v1.paging import CURSOR, After, Limit
 from lastcall.api.v1.requests import ApiRequest
 from lastcall.api.v1.shapes import Id, Input, PathId, Shape, known, known_in
 from lastcall.clubs.roles import ROLES_MOST
-from lastcall.db.cursor import Cursor, read_cursor, write_cursor
+from lastcall.db.cursor import cut, read_cursor
 from lastcall.db.database import Database
 from lastcall.db.ids import encode_id
 from lastcall.mail.mailer import Mailer
@@ -93,17 +93,18 @@ class Accepted(Shape, frozen=True):
 
 @get("/clubs/{club:str}/invites", tags=TAGS, responses=answers(404))
 async def list_invites(
-    db: NamedDependency[Database], actor: NamedDependency[Actor], club: PathId, cursor: After = None
+    db: NamedDependency[Database],
+    actor: NamedDependency[Actor],
+    club: PathId,
+    limit: Limit = 50,
+    cursor: After = None,
 ) -> InvitePage:
     """The invites of a club, the newest first; needs `manage_staff`."""
     after = read_cursor(_LISTING, cursor, field=CURSOR)
     async with db.read() as tx:
-        found = await invites_page(tx, actor, known(club), (after.time, after.id) if after else None)
-    last = found[-1] if len(found) == INVITES_PAGE else None
-    return InvitePage(
-        items=[_invite(view) for view in found],
-        next=None if last is None else write_cursor(_LISTING, Cursor(last.created_at, last.id)),
-    )
+        found = await invites_page(tx, actor, known(club), after=after, limit=limit + 1)
+    shown, older = cut(found, limit, _LISTING, lambda view: view.cursor)
+    return InvitePage(items=[_invite(view) for view in shown], next=older)
 
 
 @post("/clubs/{club:str}/invites", tags=TAGS, responses=answers(404, 409, body=True))
