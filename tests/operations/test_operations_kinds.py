@@ -3,57 +3,77 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
 from lastcall.operations import kinds
 from lastcall.operations.kinds import KINDS
-from lastcall.operations.kinds.kind import fields_of
+from lastcall.operations.kinds.kind import fields_of, target_user_id, title
 from lastcall.vrchat.writes import WRITES
 
-FILES = {path.stem for path in Path(kinds.__file__).parent.glob("*.py")} - {"__init__", "kind"}
+FILES = {path.stem for path in Path(kinds.__file__).parent.glob("*.py")} - {"__init__", "kind", "fields"}
+U = "00000000-0000-4000-8000-00000000000"
+PAYLOADS: dict[str, dict[str, Any]] = {
+    "assign_role": {"targetUserId": f"usr_{U}1", "roleId": f"grol_{U}1"},
+    "invite_member": {"targetUserId": f"usr_{U}1"},
+    "ban_member": {"targetUserId": f"usr_{U}1"},
+}
+"""A whole payload of each kind, with every field that it may have."""
 
 
 def test_each_kind_is_one_file_on_both_sides() -> None:
-    assert set(KINDS) == set(WRITES) == FILES
+    assert set(KINDS) == set(WRITES) == FILES == set(PAYLOADS)
 
 
 @pytest.mark.parametrize("name", list(KINDS))
 def test_both_sides_have_the_same_fields_shapes_grants_and_cost(name: str) -> None:
     here, there = KINDS[name], WRITES[name]
-    ours = {field.encode_name: (field.type, field.required) for field in msgspec.structs.fields(here.payload)}
-    theirs = {
-        field.encode_name: (field.type, field.required) for field in msgspec.structs.fields(there.payload)
-    }
-    assert set(ours) == set(theirs)
-    for field in ours:
-        assert ours[field][1] is theirs[field][1] is True
-        assert _accepted(ours[field][0]) == _accepted(theirs[field][0])
-    assert here.grants == there.grants
-    assert here.cost == there.cost
+    ours = {field.encode_name: field for field in msgspec.structs.fields(here.payload)}
+    theirs = {field.encode_name: field for field in msgspec.structs.fields(there.payload)}
+    assert list(ours) == list(theirs) == list(PAYLOADS[name])
+    for our, their in zip(ours.values(), theirs.values(), strict=True):
+        assert (our.required, our.default) == (their.required, their.default)
+        assert _accepted(our.type) == _accepted(their.type)
+    payload = PAYLOADS[name]
+    assert here.grants_for(here.parse(payload, "payload")) == there.grants_for(there.read(payload))
+    assert (here.grants, here.cost, here.is_protective) == (there.grants, there.cost, there.is_protective)
 
 
 @pytest.mark.parametrize("name", list(KINDS))
 def test_a_kind_says_in_words_what_it_does(name: str) -> None:
     kind = KINDS[name]
     assert all((kind.words.label, kind.words.verb, kind.words.plural))
-    assert kind.cost == 2
-    assert kind.grants
-    values = {"targetUserId": SAMPLES[0], "roleId": SAMPLES[2]}
-    fields = {field.encode_name: values[field.encode_name] for field in msgspec.structs.fields(kind.payload)}
-    assert fields_of(kind.parse(fields, "payload")) == fields
+    stored = fields_of(kind.parse(PAYLOADS[name], "payload"))
+    assert stored == PAYLOADS[name]
+    assert target_user_id(stored) or title(stored)
 
 
 SAMPLES = (
-    "usr_00000000-0000-4000-8000-000000000001",
+    *(f"{prefix}_{U}1" for prefix in ("usr", "grol", "wrld", "not", "cal", "file", "gmem")),
     "usr_ABCDEF00-0000-4000-8000-00000000000f",
-    "grol_00000000-0000-4000-8000-000000000001",
-    "usr_00000000-0000-4000-8000-000000000001\n",
+    f"usr_{U}1\n",
+    f"not_{U}1/..",
     "usr_00000000-0000-4000-8000-00000000000g",
     "8JoV9XEdpo",
-    "../usr_00000000-0000-4000-8000-000000000001",
+    f"../usr_{U}1",
     "",
+    *("public", "group", "members", "plus", "us", "use", "eu", "jp", "everybody"),
+    "Tab\tand\nend",
+    "bell\x07",
+    "\x85",
+    "x" * 200,
+    "x" * 201,
+    "x" * 10_000,
+    "x" * 10_001,
+    *(True, False, None, 0, 11, 12, -1, 1.5),
+    [],
+    [f"grol_{U}1"],
+    [f"grol_{U}1"] * 100,
+    [f"grol_{U}1"] * 101,
+    [f"usr_{U}1"],
+    {},
 )
 
 

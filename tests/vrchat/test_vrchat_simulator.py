@@ -26,7 +26,7 @@ from lastcall.vrchat.simulator import (
 )
 from lastcall.vrchat.simulator.edits import EDITS, edit
 from lastcall.vrchat.transport import Answer, NoAnswer, Transport, user_agent_for
-from lastcall.vrchat.writes import write_kind
+from lastcall.vrchat.writes import Seen, write_kind
 
 
 def role_path(simulator: Simulator, member: int = 0) -> str:
@@ -130,7 +130,7 @@ async def test_an_invitation_unbans_unless_the_block_is_to_stand(
     edit(simulator.clock, simulator.world, seed.group_id, "ban", user_id=seed.strangers[0])
     own = await evidence.read_own_member(transport, seed.group_id, seed.bot_id)
     kind = write_kind("invite_member")
-    write = kind.plan({"targetUserId": seed.strangers[0]}, own)
+    write = kind.plan(kind.read({"targetUserId": seed.strangers[0]}), Seen(own))
     judgement = kind.judge(write, await transport.send_once(write.method, write.path, write.json))
     assert (judgement.outcome, judgement.code) == ("rejected", "invitation_refused")
     assert seed.strangers[0] in group.bans
@@ -149,9 +149,10 @@ async def test_each_kind_runs_through_from_evidence_to_judgement_and_a_second_ti
     outcomes = []
     for _ in range(2):
         own = await evidence.read_own_member(transport, seed.group_id, seed.bot_id)
-        write = write_kind(kind).plan(payload, own)
+        chosen = write_kind(kind)
+        write = chosen.plan(chosen.read(payload), Seen(own))
         sent = await transport.send_once(write.method, write.path, write.json)
-        judgement = write_kind(kind).judge(write, sent)
+        judgement = chosen.judge(write, sent)
         outcomes.append((judgement.outcome.value, judgement.code))
     assert (
         outcomes

@@ -13,7 +13,7 @@ from lastcall.protocol.outcomes import Code, Outcome
 from lastcall.vrchat import errors
 from lastcall.vrchat.evidence import OwnMember, Role
 from lastcall.vrchat.transport import Answer, NoAnswer, NotSent, SendResult
-from lastcall.vrchat.writes import WRITES, AnswerCode, Write, write_kind
+from lastcall.vrchat.writes import WRITES, AnswerCode, Seen, Write, write_kind
 
 U = "00000000-0000-4000-8000-00000000000"
 GROUP, OWNER, BOT, TARGET = f"grp_{U}1", f"usr_{U}2", f"usr_{U}3", f"usr_{U}4"
@@ -42,8 +42,13 @@ GOOD_BODIES = {
 }
 
 
+def plan(kind: str, payload: object, own: OwnMember = EVIDENCE) -> Write:
+    chosen = write_kind(kind)
+    return chosen.plan(chosen.read(payload), Seen(own))
+
+
 def planned(kind: str) -> Write:
-    return write_kind(kind).plan(PAYLOADS[kind], EVIDENCE)
+    return plan(kind, PAYLOADS[kind])
 
 
 def judged(kind: str, sent: SendResult) -> tuple[Outcome, str | None]:
@@ -76,17 +81,17 @@ def test_the_write_of_each_kind_is_exactly_this() -> None:
 
 
 def test_a_role_is_named_as_vrchat_writes_it_and_must_be_the_groups() -> None:
-    assert planned("assign_role").role_id == ROLE
+    assert planned("assign_role").path.endswith(f"/{ROLE}")
     other = {"targetUserId": TARGET, "roleId": f"grol_{U}b"}
     with pytest.raises(errors.RoleScope):
-        write_kind("assign_role").plan(other, EVIDENCE)
+        plan("assign_role", other, EVIDENCE)
 
 
 @pytest.mark.parametrize("kind", ["assign_role", "ban_member"])
 @pytest.mark.parametrize("target", [OWNER, BOT, "usr_" + OWNER.removeprefix("usr_").upper()])
 def test_the_owner_and_the_account_itself_are_out_of_reach(kind: str, target: str) -> None:
     with pytest.raises(errors.ProtectedTarget):
-        write_kind(kind).plan(PAYLOADS[kind] | {"targetUserId": target}, EVIDENCE)
+        plan(kind, PAYLOADS[kind] | {"targetUserId": target}, EVIDENCE)
 
 
 @pytest.mark.parametrize(
@@ -94,9 +99,9 @@ def test_the_owner_and_the_account_itself_are_out_of_reach(kind: str, target: st
 )
 def test_every_grant_of_a_kind_is_needed(kind: str, grant: str) -> None:
     enough = frozenset(write_kind(kind).grants)
-    write_kind(kind).plan(PAYLOADS[kind], with_permissions(enough))
+    plan(kind, PAYLOADS[kind], with_permissions(enough))
     with pytest.raises(errors.ProviderPermissions):
-        write_kind(kind).plan(PAYLOADS[kind], with_permissions(enough - {grant}))
+        plan(kind, PAYLOADS[kind], with_permissions(enough - {grant}))
 
 
 def with_permissions(permissions: frozenset[str]) -> OwnMember:
@@ -118,7 +123,7 @@ def with_permissions(permissions: frozenset[str]) -> OwnMember:
 )
 def test_a_payload_that_does_not_fit_its_kind_is_refused(kind: str, change: dict[str, object]) -> None:
     with pytest.raises(errors.InvalidInput):
-        write_kind(kind).plan(PAYLOADS[kind] | change, EVIDENCE)
+        plan(kind, PAYLOADS[kind] | change, EVIDENCE)
 
 
 def test_an_unknown_kind_says_what_to_do() -> None:

@@ -39,8 +39,7 @@ from lastcall.protocol.outcomes import Code, Outcome
 from lastcall.protocol.steps import Step
 from lastcall.vrchat.errors import Authentication, Membership, ProviderFault
 from lastcall.vrchat.evidence import OwnMember, read_own_member
-from lastcall.vrchat.writes import Judgement, Write, WriteKind, write_kind
-from lastcall.vrchat.writes.payload import read_payload
+from lastcall.vrchat.writes import Judgement, Seen, Write, WriteKind, write_kind
 
 _log = structlog.get_logger("lastcall.collector")
 
@@ -54,7 +53,7 @@ class Planned:
 
     kind: WriteKind
     write: Write
-    evidence: OwnMember
+    seen: Seen
     reserved_until: float
 
 
@@ -123,7 +122,7 @@ class Operation:
 
     async def _preflight(self) -> Planned:
         kind = write_kind(self._claimed.kind)
-        read_payload(self._claimed.payload, kind.payload)
+        payload = kind.read(self._claimed.payload)
         if self._lease.requests_per_minute < kind.cost:
             raise BudgetTooLow
         account, lease, until = self._account, self._lease, self._claimed_until
@@ -137,10 +136,16 @@ class Operation:
             raise NoAllowance(RETRY_DELAY_USUAL.total_seconds())
         reserved_until = await account.reserve(kind.cost, lease.ref, until)
         await account.prove_identity(reserved_until)  # the waits above may have outlived the first proof
-        account.check()
-        self._slots.charge()
-        evidence = await read_own_member(account.transport, lease.group_id, account.vrchat_user_id)
-        return Planned(kind, kind.plan(self._claimed.payload, evidence), evidence, reserved_until)
+        self._charge()
+        own = await read_own_member(account.transport, lease.group_id, account.vrchat_user_id)
+        seen = await kind.look(account.transport, payload, own, self._charge)
+        return Planned(kind, kind.plan(payload, seen), seen, reserved_until)
+
+    def _charge(self) -> None:
+        """Before each read: the process goes on, and the request is one of those held."""
+        self._account.check()
+        if self._slots is not None:
+            self._slots.charge()
 
     async def _looked_into(self, fault: ProviderFault) -> ProviderFault:
         return await self._account.doubt(fault) if isinstance(fault, Authentication) else fault
@@ -199,7 +204,7 @@ class Operation:
                 extensions=when_sent(lambda: self._observe(Step.AUTHORIZE_SENT)),
                 claim=self._claim,
                 kind=self._claimed.kind,
-                evidence=self._evidence(planned.evidence),
+                evidence=self._evidence(planned.seen.own),
             )
         except Refused as refused:
             if refused.status != 422:
@@ -270,7 +275,7 @@ class Operation:
     # --- parts
 
     def _freshness_ends(self, planned: Planned) -> float:
-        return planned.evidence.asked_at + WORKER_EVIDENCE_AGE.total_seconds()
+        return planned.seen.own.asked_at + WORKER_EVIDENCE_AGE.total_seconds()
 
     def _evidence(self, seen: OwnMember) -> OwnMemberEvidence:
         age = self._account.clock.boot() - seen.asked_at

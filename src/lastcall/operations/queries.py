@@ -18,7 +18,7 @@ from lastcall.db.transaction import Reader
 from lastcall.errors import NotFound
 from lastcall.operations.codes import REASONS, Reason
 from lastcall.operations.kinds import KINDS, kinds_visible_to
-from lastcall.operations.kinds.kind import Kind
+from lastcall.operations.kinds.kind import Kind, target_user_id, title
 from lastcall.operations.machine import UNSENT, State
 from lastcall.people.actor import Actor
 
@@ -57,8 +57,14 @@ class OperationView:
         return None if self.code is None else REASONS[self.code]
 
     @property
-    def target_user_id(self) -> str:
-        return str(self.payload["targetUserId"])
+    def target_user_id(self) -> str | None:
+        """The person that it is about, if it is about one."""
+        return target_user_id(self.payload)
+
+    @property
+    def title(self) -> str | None:
+        """What it is about when that is no person: a post's title or id, or a world."""
+        return title(self.payload)
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from lastcall.clubs.permissions import Permission
 from lastcall.connections.states import Feature
-from lastcall.operations.kinds.kind import Kind, Payload, RoleId, Words
+from lastcall.operations.kinds.fields import RoleId
+from lastcall.operations.kinds.kind import Kind, PersonPayload, Words
 
 
-class AssignRole(Payload, frozen=True):
+class AssignRole(PersonPayload, frozen=True):
     role_id: RoleId
 
 
@@ -20,6 +21,6 @@ KIND = Kind(
     cost=2,
     is_bulk=True,
     is_protective=True,
-    is_urgent=False,
+    gives_role=True,
     words=Words(label="Assign role", verb="Assign a role to", plural="Role assignments"),
 )

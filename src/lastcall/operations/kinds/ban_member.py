@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from lastcall.clubs.permissions import Permission
 from lastcall.connections.states import Feature
-from lastcall.operations.kinds.kind import Kind, Payload, Words
+from lastcall.operations.kinds.kind import Kind, PersonPayload, Words
 
 
-class BanMember(Payload, frozen=True):
+class BanMember(PersonPayload, frozen=True):
     pass
 
 
@@ -18,7 +18,6 @@ KIND = Kind(
     feature=Feature.MEMBERSHIP_MANAGEMENT,
     grants=("group-bans-manage", "group-members-manage"),
     cost=2,
-    is_bulk=False,
     is_protective=True,
     is_urgent=True,
     words=Words(label="Ban from group", verb="Ban", plural="Bans"),

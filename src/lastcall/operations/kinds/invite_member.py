@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from lastcall.clubs.permissions import Permission
 from lastcall.connections.states import Feature
-from lastcall.operations.kinds.kind import Kind, Payload, Words
+from lastcall.operations.kinds.kind import Kind, PersonPayload, Words
 
 
-class InviteMember(Payload, frozen=True):
+class InviteMember(PersonPayload, frozen=True):
     pass
 
 
@@ -21,7 +21,5 @@ KIND = Kind(
     grants=("group-invites-manage",),
     cost=2,
     is_bulk=True,
-    is_protective=False,
-    is_urgent=False,
     words=Words(label="Invite to group", verb="Invite", plural="Group invitations"),
 )

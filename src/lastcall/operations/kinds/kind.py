@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from lastcall.clubs.permissions import Permission
 from lastcall.connections.states import Feature
 from lastcall.errors import Invalid
+from lastcall.operations.kinds.fields import FOLDED, SHAPES, UserId
 
-_HEX = "[0-9a-fA-F]"
-_UUID = f"{_HEX}{{8}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{12}}"
-
-UserId = Annotated[str, Meta(pattern=rf"^usr_{_UUID}\Z", description="a VRChat user id: usr_ and a UUID")]
-RoleId = Annotated[str, Meta(pattern=rf"^grol_{_UUID}\Z", description="a VRChat role id: grol_ and a UUID")]
-
-_SHAPES = {
-    "targetUserId": "a VRChat user id, such as usr_00000000-…",
-    "roleId": "a VRChat role id, such as grol_00000000-…",
-}
+TARGET_MOST = 200
+"""Characters of a target that are stored as they are; of a longer one the SHA-256 is."""
 
 
-class Payload(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """Base of all payloads: exactly the reviewed fields, nothing else."""
+class Payload(Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True):
+    """Base of all payloads: exactly the reviewed fields, nothing else. What was left open is not stored."""
+
+
+class PersonPayload(Payload, frozen=True):
+    """A payload about one person."""
 
     target_user_id: UserId
 
@@ -44,13 +43,16 @@ class Words:
     plural: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Kind(Generic[PayloadType]):
     """One kind of provider write.
 
-    ``grants`` is what VRChat must allow the account; ``cost`` is in provider requests, the group read and the
-    write (BUD-01). ``is_protective``: the account itself and the group's owner are refused as targets.
-    ``is_urgent``: a single one goes before everything else of its connection.
+    ``grants`` is what VRChat must allow the account whatever the payload says, ``more_grants`` what this
+    payload needs beyond; ask ``grants_for``. ``cost`` is in provider requests: the group read, further reads
+    and the write (BUD-01). ``is_protective``: the account itself and the group's owner are refused as targets.
+    ``is_urgent``: a single one goes before everything else of its connection. ``needs_friend``: the target
+    must be a friend of the account. ``gives_role``: the payload's role must be on the actor's list. ``check``
+    raises ``Invalid`` for fields that do not go together, with the name of the one to change.
     """
 
     name: str
@@ -58,26 +60,49 @@ class Kind(Generic[PayloadType]):
     permission: Permission
     feature: Feature
     grants: tuple[str, ...]
+    more_grants: Callable[[PayloadType], tuple[str, ...]] | None = None
     cost: int
-    is_bulk: bool
-    is_protective: bool
-    is_urgent: bool
+    is_bulk: bool = False
+    is_protective: bool = False
+    is_urgent: bool = False
+    needs_friend: bool = False
+    gives_role: bool = False
+    check: Callable[[PayloadType], None] | None = None
     words: Words
 
     def parse(self, fields: object, where: str) -> PayloadType:
         """The payload that ``fields`` spell. Raises ``Invalid`` that names the field under ``where``."""
         try:
-            return msgspec.convert(fields, self.payload, strict=True)
+            payload = msgspec.convert(fields, self.payload, strict=True)
         except msgspec.ValidationError as error:
             raise _invalid(error, where) from None
+        if self.check is not None:
+            try:
+                self.check(payload)
+            except Invalid as error:
+                error.field = f"{where}.{error.field}"
+                raise
+        return payload
+
+    def grants_for(self, payload: PayloadType) -> tuple[str, ...]:
+        """Everything that VRChat must allow the account for this payload."""
+        return self.grants if self.more_grants is None else self.grants + self.more_grants(payload)
+
+    def role_ids(self, payload: PayloadType) -> tuple[str, ...]:
+        """The VRChat roles that the actor must be permitted to hand out; roles that only name an audience are
+        none of them.
+        """
+        return (str(fields_of(payload)["roleId"]),) if self.gives_role else ()
 
     def target(self, payload: PayloadType) -> str:
-        """What makes two payloads of one request the same, without regard to case (ENQ-13)."""
-        return "|".join(str(value).lower() for value in msgspec.to_builtins(payload).values())
-
-    def role_id(self, payload: PayloadType) -> str | None:
-        """The VRChat role that this hands out, where there is one."""
-        return getattr(payload, "role_id", None)
+        """What makes two payloads of one request the same: all fields, ids of people and roles without regard
+        to case (ENQ-13).
+        """
+        values = (
+            str(value).lower() if name in FOLDED else str(value) for name, value in fields_of(payload).items()
+        )
+        text = "|".join(values)
+        return text if len(text) <= TARGET_MOST else hashlib.sha256(text.encode()).hexdigest()
 
     def lane(self, size: int) -> int:
         """The lane of one of ``size`` operations of a request: 1 urgent single, 2 single, 3 batch."""
@@ -92,11 +117,22 @@ def fields_of(payload: Payload) -> dict[str, Any]:
     return fields
 
 
+def target_user_id(fields: Mapping[str, Any]) -> str | None:
+    """The person that a stored payload is about, if it is about one."""
+    found = fields.get("targetUserId")
+    return None if found is None else str(found)
+
+
+def title(fields: Mapping[str, Any]) -> str | None:
+    """What names a stored payload that is about no person: a post's title or id, or a world."""
+    return next((str(fields[name]) for name in ("title", "postId", "worldId") if name in fields), None)
+
+
 def _invalid(error: msgspec.ValidationError, where: str) -> Invalid:
     text = str(error)
     _, _, path = text.partition(" - at `$")
-    field = path.rstrip("`").lstrip(".")
-    shape = _SHAPES.get(field)
+    field = path.rstrip("`").lstrip(".").partition("[")[0]
+    shape = SHAPES.get(field)
     if shape is not None:
         return Invalid("field_invalid", f"{field} must be {shape}.", field=f"{where}.{field}")
     name = _named(text)

@@ -170,8 +170,7 @@ def _parse(kind: Kind[Any], fields: Mapping[str, Any], where: str) -> Payload:
 
 def _refuse_roles(standing: Standing, kind: Kind[Any], payloads: Sequence[Payload]) -> None:
     for n, payload in enumerate(payloads):
-        role_id = kind.role_id(payload)
-        if role_id is not None and not standing.may_assign(role_id):
+        if not all(standing.may_assign(role_id) for role_id in kind.role_ids(payload)):
             error = NotAllowed(
                 "role_not_assignable",
                 "None of your roles lets you assign this VRChat role.",

@@ -7,9 +7,9 @@ from lastcall.vrchat.writes.assign_role import ASSIGN_ROLE
 from lastcall.vrchat.writes.ban_member import BAN_MEMBER
 from lastcall.vrchat.writes.invite_member import INVITE_MEMBER
 from lastcall.vrchat.writes.judging import AnswerCode, Judgement, Write
-from lastcall.vrchat.writes.kind import WriteKind
+from lastcall.vrchat.writes.kind import PreflightRead, Seen, WriteKind
 
-__all__ = ["WRITES", "AnswerCode", "Judgement", "Write", "WriteKind", "write_kind"]
+__all__ = ["WRITES", "AnswerCode", "Judgement", "PreflightRead", "Seen", "Write", "WriteKind", "write_kind"]
 
 WRITES = {kind.name: kind for kind in (ASSIGN_ROLE, INVITE_MEMBER, BAN_MEMBER)}
 """Every kind by its name."""

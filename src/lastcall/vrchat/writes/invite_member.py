@@ -5,21 +5,19 @@ from __future__ import annotations
 
 import re
 
-import msgspec
-
-from lastcall.protocol.outcomes import Code
-from lastcall.vrchat.errors import SchemaDrift, Transient
-from lastcall.vrchat.evidence import OwnMember
-from lastcall.vrchat.transport import Answer, SendResult, decode
-from lastcall.vrchat.writes import checks
-from lastcall.vrchat.writes.judging import AnswerCode, Judgement, Refusal, Write, judge
-from lastcall.vrchat.writes.kind import WriteKind
-from lastcall.vrchat.writes.payload import Payload, UserId
+from lastcall.vrchat.transport import SendResult
+from lastcall.vrchat.writes.judging import (
+    AnswerCode,
+    Judgement,
+    Refusal,
+    Write,
+    check_success_or_empty,
+    judge,
+)
+from lastcall.vrchat.writes.kind import Seen, WriteKind
+from lastcall.vrchat.writes.payload import PersonPayload
 
 _KIND = "invite_member"
-_COST = 2
-"""Requests: the group read and the write; the identity read is the account's."""
-_GRANTS = ("group-invites-manage",)
 
 # The messages name the person, so only what stands after the name is compared.
 _REFUSALS = (
@@ -29,46 +27,26 @@ _REFUSALS = (
 )
 
 
-class InviteMember(Payload, frozen=True):
-    target_user_id: UserId
+class InviteMember(PersonPayload, frozen=True):
+    pass
 
 
-class _Inner(msgspec.Struct):
-    message: str
-    status_code: int
-
-
-class _Success(msgspec.Struct):
-    success: _Inner
-
-
-def _plan(payload: InviteMember, evidence: OwnMember) -> Write:
+def _plan(payload: InviteMember, seen: Seen) -> Write:
     """The write for this payload in this group.
 
     ``confirmOverrideBlock`` is sent as false, because VRChat takes its absence for true: then an invitation
     lifts a block, and a ban with it.
     """
-    checks.need_grants(evidence, _GRANTS)
     body = {"userId": payload.target_user_id, "confirmOverrideBlock": False}
-    path = f"/groups/{evidence.group_id}/invites"
-    return Write(_KIND, "POST", path, evidence.group_id, payload.target_user_id, json=body)
+    path = f"/groups/{seen.own.group_id}/invites"
+    return Write(_KIND, "POST", path, seen.own, payload, body)
 
 
 def _judge(write: Write, sent: SendResult) -> Judgement:
     """Proved by VRChat's success envelope, or by a body that is declared to be empty."""
-    return judge(write, sent, _check_body, _REFUSALS)
-
-
-def _check_body(_write: Write, answer: Answer) -> Code | None:
-    if answer.body == b"" and answer.is_framed:
-        return None
-    try:
-        inner = decode(answer.body, _Success).success
-    except (SchemaDrift, Transient):
-        return Code.SCHEMA_DRIFT
-    return None if inner.status_code == answer.status else Code.SCHEMA_DRIFT
+    return judge(write, sent, check_success_or_empty, _REFUSALS)
 
 
 INVITE_MEMBER = WriteKind(
-    name=_KIND, payload=InviteMember, cost=_COST, grants=_GRANTS, plan_read=_plan, judge=_judge
+    name=_KIND, payload=InviteMember, grants=("group-invites-manage",), plan_seen=_plan, judge=_judge
 )

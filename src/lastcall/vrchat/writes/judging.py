@@ -14,11 +14,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from http import HTTPStatus
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
 
 from lastcall.protocol.outcomes import Code, Outcome
 from lastcall.vrchat import errors
-from lastcall.vrchat.transport import Answer, NoAnswer, SendResult, fault_of
+from lastcall.vrchat.evidence import OwnMember
+from lastcall.vrchat.transport import Answer, NoAnswer, SendResult, decode, fault_of
 
 
 class AnswerCode(StrEnum):
@@ -33,15 +36,14 @@ class AnswerCode(StrEnum):
 
 @dataclass(frozen=True)
 class Write:
-    """One provider write, ready to be sent once. ``group_id``, ``target_user_id`` and ``role_id`` are what
-    its answer must be about."""
+    """One provider write, ready to be sent once. ``own`` and ``payload`` are what its answer must be about:
+    the group and the account, and what was reviewed."""
 
     kind: str
     method: str
     path: str
-    group_id: str
-    target_user_id: str
-    role_id: str | None = None
+    own: OwnMember
+    payload: Any
     json: Mapping[str, Any] | None = None
 
 
@@ -66,8 +68,15 @@ class Refusal:
     code: str
 
 
-CheckBody = Callable[[Write, Answer], Code | None]
-"""A kind's own look at a 2xx answer: ``None`` when it proves the write, else why it does not."""
+@dataclass(frozen=True)
+class Proof:
+    """A 2xx answer that proves the write. ``result`` is what is worth keeping of it: ids of what was made."""
+
+    result: Mapping[str, str] = field(default_factory=dict)
+
+
+CheckBody = Callable[[Write, Answer], Proof | Code]
+"""A kind's own look at a 2xx answer: a proof of the write, or why it is none."""
 
 _COMMON = (
     Refusal(403, re.compile(r"you're not a member( of this group)?[.!]?"), Code.MEMBERSHIP),
@@ -87,8 +96,10 @@ def judge(write: Write, sent: SendResult, check_body: CheckBody, refusals: tuple
     if not isinstance(sent, Answer):
         return Judgement(Outcome.REJECTED, Code.NOT_ATTEMPTED)
     if HTTPStatus.OK <= sent.status < HTTPStatus.MULTIPLE_CHOICES:
-        doubt = check_body(write, sent)
-        return Judgement(Outcome.SUCCEEDED if doubt is None else Outcome.INDETERMINATE, doubt)
+        found = check_body(write, sent)
+        if isinstance(found, Proof):
+            return Judgement(Outcome.SUCCEEDED, result=found.result)
+        return Judgement(Outcome.INDETERMINATE, found)
     return _judge_refusal(sent, refusals)
 
 
@@ -109,3 +120,58 @@ def _judge_refusal(answer: Answer, refusals: tuple[Refusal, ...]) -> Judgement:
         if row.status == answer.status and row.says.fullmatch(message):
             return Judgement(Outcome.REJECTED, row.code, fault=shared)
     return Judgement(Outcome.REJECTED, _BY_STATUS.get(answer.status, Code.PROVIDER_ERROR), fault=shared)
+
+
+# ------------------------------------------------------------------------------------ bodies of several kinds
+
+
+class _Inner(msgspec.Struct):
+    message: str
+    status_code: int
+
+
+class _Success(msgspec.Struct):
+    success: _Inner
+
+
+class _Standing(msgspec.Struct, rename="camel"):
+    id: Annotated[str, msgspec.Meta(pattern=r"^gmem_")]
+    group_id: str
+    user_id: str
+
+
+def check_success(_write: Write, answer: Answer) -> Proof | Code:
+    """VRChat's success envelope about that very status."""
+    try:
+        inner = decode(answer.body, _Success).success
+    except (errors.SchemaDrift, errors.Transient):
+        return Code.SCHEMA_DRIFT
+    return Proof() if inner.status_code == answer.status else Code.SCHEMA_DRIFT
+
+
+def check_success_or_empty(write: Write, answer: Answer) -> Proof | Code:
+    """The success envelope, or a body that is declared to be empty."""
+    if answer.body == b"" and answer.is_framed:
+        return Proof()
+    return check_success(write, answer)
+
+
+def check_standing(write: Write, answer: Answer) -> Proof | Code:
+    """The record of that person's standing in that group."""
+    try:
+        found = decode(answer.body, _Standing)
+    except (errors.SchemaDrift, errors.Transient):
+        return Code.SCHEMA_DRIFT
+    is_ours = (
+        found.group_id.casefold() == write.own.group_id.casefold()
+        and found.user_id.casefold() == write.payload.target_user_id.casefold()
+    )
+    return Proof() if is_ours else Code.PROVIDER_SCOPE
+
+
+def read_role_ids(answer: Answer) -> frozenset[str] | None:
+    """The roles that a member holds, folded, as the answer lists them; ``None`` when it is no such list."""
+    try:
+        return frozenset(role_id.casefold() for role_id in decode(answer.body, list[str]))
+    except (errors.SchemaDrift, errors.Transient):
+        return None
