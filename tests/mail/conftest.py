@@ -32,6 +32,12 @@ def a_mail(to: str = SAM, **changes: Any) -> Mail:
     return Mail(**given | changes)
 
 
+async def post(database: Database, mailer: Mailer, mail: Mail) -> None:
+    """Post a mail in a transaction of its own."""
+    async with database.transaction() as tx:
+        await mailer.post(tx, mail)
+
+
 async def rows(database: Database) -> list[tuple[str, str, str | None]]:
     """The ledger: address, state and error, in the order of writing."""
     found = await database.pool.fetch("select address, state, error from outgoing_mail order by id")

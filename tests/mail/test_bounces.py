@@ -5,7 +5,7 @@ from __future__ import annotations
 from uuid import UUID
 
 import pytest
-from tests.mail.conftest import SAM, a_mail, settled
+from tests.mail.conftest import SAM, a_mail, post, settled
 
 from lastcall.db.database import Database
 from lastcall.db.ids import encode_id, new_id
@@ -54,8 +54,8 @@ def report(mail_id: UUID | str, action: str = "failed", cruel: str = "") -> byte
 async def test_a_report_marks_the_mail_that_it_is_about(
     mailer: Mailer, sink: MailSink, database: Database
 ) -> None:
-    await mailer.post(None, a_mail())
-    await mailer.post(None, a_mail("robin@example.org"))
+    await post(database, mailer, a_mail())
+    await post(database, mailer, a_mail("robin@example.org"))
     await settled(database, 2)
     bounce = read_bounce(report(str((await sink.mail_to(SAM)).message["Message-ID"])))
     assert bounce.is_final

@@ -7,11 +7,12 @@ from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
-from tests.mail.conftest import FROM, PUBLIC_URL, SAM, a_mail, rows
+from tests.mail.conftest import FROM, PUBLIC_URL, SAM, a_mail, post, rows
 
 import lastcall.mail.limits as limits
 from lastcall.db.database import Database
 from lastcall.db.limits import Limit
+from lastcall.db.transaction import Transaction
 from lastcall.mail.mailer import Mailer
 from lastcall.mail.messages import Mail
 from lastcall.mail.server import mail_server
@@ -22,7 +23,7 @@ THOUSAND = 1000
 
 
 def ask(mailer: Mailer, to: str, source: str | None) -> None:
-    async def make() -> Mail | None:
+    async def make(_: Transaction) -> Mail | None:
         return a_mail(to)
 
     mailer.prepare(to, source, make)
@@ -91,7 +92,7 @@ async def test_the_whole_server_sends_as_many_as_it_may_and_still_tells_people_o
     # The twin: counted with the rest, the notice would not have left either.
     monkeypatch.setattr(limits, "SECURITY_WHOLE_SERVER", limits.WHOLE_SERVER)
     await both[0].start()
-    await both[0].post(None, notice)
+    await post(database, both[0], notice)
     await both[0].stop()
     assert len(sink.received) == 31
 
@@ -111,12 +112,12 @@ async def test_who_is_over_the_limit_cannot_use_up_what_an_address_has_left(
 
 
 async def test_strangers_cannot_keep_a_code_from_somebody_who_is_signed_in(
-    mailer: Mailer, sink: MailSink
+    mailer: Mailer, sink: MailSink, database: Database
 ) -> None:
     for number in range(20):
         ask(mailer, SAM, place(number))
     await mailer.stop()
     assert len(sink.to(SAM)) == limits.PER_ADDRESS.count
-    await mailer.post(None, a_mail(kind="step_up", source="192.0.2.77"))
+    await post(database, mailer, a_mail(kind="step_up", source="192.0.2.77"))
     await mailer.start()
     await sink.mail_to(SAM, number=limits.PER_ADDRESS.count + 1)

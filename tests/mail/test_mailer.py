@@ -7,11 +7,12 @@ import time
 from datetime import timedelta
 
 import pytest
-from tests.mail.conftest import FROM, PUBLIC_URL, SAM, a_mail, rows, settled
+from tests.mail.conftest import FROM, PUBLIC_URL, SAM, a_mail, post, rows, settled
 
 import lastcall.mail.mailer as mailing
 import lastcall.mail.smtp as smtp
 from lastcall.db.database import Database
+from lastcall.db.transaction import Transaction
 from lastcall.errors import Invalid, Unavailable
 from lastcall.mail.mailer import Mailer
 from lastcall.mail.messages import Mail
@@ -35,7 +36,7 @@ async def states(database: Database) -> list[MailState]:
 async def test_a_mail_arrives_as_text_and_html_of_one_content(
     mailer: Mailer, sink: MailSink, database: Database
 ) -> None:
-    await mailer.post(None, a_mail())
+    await post(database, mailer, a_mail())
     mail = await sink.mail_to(SAM)
     assert (mail.sender, mail.recipients) == ("lastcall@club.example", [SAM])
     assert mail.subject == "Sign in to Lastcall"
@@ -61,10 +62,8 @@ async def test_a_mail_hangs_on_the_transaction_it_tells_of(
     with pytest.raises(ZeroDivisionError):
         async with database.transaction() as tx:
             await mailer.post(tx, a_mail("robin@example.org"))
-            await mailer.post(
-                None, a_mail("kim@example.org")
-            )  # the twin: this one does not wait for a commit
             _ = 1 / 0
+    await post(database, mailer, a_mail("kim@example.org"))
     await sink.mail_to("kim@example.org")
     assert [(row[0], row[1]) for row in await settled(database, 2)] == [
         (SAM, "sent"),
@@ -80,7 +79,7 @@ async def test_a_process_that_ends_in_between_leaves_an_unknown_mail_and_nobody_
     async with database.transaction() as tx:
         await dying.post(tx, a_mail())
     async with Mailer(database, mail_server(sink.url, FROM), PUBLIC_URL).running() as next_one:
-        await next_one.post(None, a_mail("robin@example.org"))
+        await post(database, next_one, a_mail("robin@example.org"))
         await sink.mail_to("robin@example.org")
     assert await states(database) == ["sent", "sending"]
     await test_clock.advance(UNKNOWN_AFTER)
@@ -92,10 +91,10 @@ async def test_a_refusal_is_a_failure_in_the_servers_words(
     mailer: Mailer, sink: MailSink, database: Database
 ) -> None:
     sink.refuse_rcpt = "550 5.1.1 no such\x00 user"
-    await mailer.post(None, a_mail("first@example.org"))
+    await post(database, mailer, a_mail("first@example.org"))
     await settled(database, 1)
     sink.refuse_rcpt, sink.refuse_data = None, "554 5.7.1 looks like spam"
-    await mailer.post(None, a_mail("second@example.org"))
+    await post(database, mailer, a_mail("second@example.org"))
     assert await settled(database, 2) == [
         ("first@example.org", "failed", "550 5.1.1 no such user"),
         ("second@example.org", "failed", "554 5.7.1 looks like spam"),
@@ -108,7 +107,7 @@ async def test_a_server_that_hangs_before_it_has_the_mail_did_not_take_it(
 ) -> None:
     monkeypatch.setattr(smtp, "ATTEMPT_TIMEOUT", SHORT)
     sink.hang = asyncio.Event()
-    await mailer.post(None, a_mail())
+    await post(database, mailer, a_mail())
     assert await settled(database) == [(SAM, "failed", "the mail server did not answer in time")]
     assert sink.received == []
 
@@ -122,14 +121,14 @@ async def test_after_the_mail_was_handed_over_silence_is_unknown_and_nothing_is_
         sink.hang_after_data = asyncio.Event()
     else:
         sink.drop_after_data = True
-    await mailer.post(None, a_mail())
+    await post(database, mailer, a_mail())
     assert [row[:2] for row in await settled(database)] == [(SAM, "unknown")]
     await mailer.stop()
     assert (len(sink.received), sink.connections) == (1, 1)
     # The twin: an attempt that did not remember the moment would call a mail that arrived a failure.
     monkeypatch.setattr(Attempt, "broken_off", lambda _, why: Outcome(MailState.FAILED, why))
     await mailer.start()
-    await mailer.post(None, a_mail("robin@example.org"))
+    await post(database, mailer, a_mail("robin@example.org"))
     assert [row[:2] for row in await settled(database, 2)][1] == ("robin@example.org", "failed")
     assert len(sink.to("robin@example.org")) == 1
 
@@ -138,7 +137,7 @@ async def test_a_stop_finishes_what_waits(database: Database, sink: MailSink) ->
     mailer = Mailer(database, mail_server(sink.url, FROM), PUBLIC_URL)
     async with mailer.running():
         for number in range(10):
-            await mailer.post(None, a_mail(f"p{number}@example.org"))
+            await post(database, mailer, a_mail(f"p{number}@example.org"))
     assert sorted(one.recipients[0] for one in sink.received) == [f"p{n}@example.org" for n in range(10)]
     assert {row[1] for row in await rows(database)} == {"sent"}
 
@@ -164,7 +163,7 @@ async def test_a_stop_waits_a_limited_time_and_says_what_was_not_sent(
     ]
     sink.hang, sink.hang_after_data = None, asyncio.Event()
     await mailer.start()
-    await mailer.post(None, a_mail("third@example.org"))
+    await post(database, mailer, a_mail("third@example.org"))
     await sink.mail_to("third@example.org")
     await mailer.stop()
     assert (await rows(database))[2] == ("third@example.org", "unknown", "the server was stopped")
@@ -173,13 +172,13 @@ async def test_a_stop_waits_a_limited_time_and_says_what_was_not_sent(
 async def test_what_a_room_gets_wrong_costs_nobody_elses_mail(
     mailer: Mailer, sink: MailSink, database: Database
 ) -> None:
-    async def fails() -> Mail | None:
+    async def fails(_: Transaction) -> Mail | None:
         raise RuntimeError("the database is away")
 
-    async def nothing() -> Mail | None:
+    async def nothing(_: Transaction) -> Mail | None:
         return None
 
-    async def right() -> Mail | None:
+    async def right(_: Transaction) -> Mail | None:
         return a_mail()
 
     for number, make in enumerate([fails, nothing] * 4):
@@ -200,8 +199,8 @@ async def test_without_a_mail_server_posting_is_nothing_and_a_test_says_what_to_
 ) -> None:
     mailer = Mailer(database, None, PUBLIC_URL)
     async with mailer.running():
-        await mailer.post(None, a_mail())
-        mailer.prepare(SAM, None, lambda: pytest.fail("nothing is prepared"))
+        await post(database, mailer, a_mail())
+        mailer.prepare(SAM, None, lambda _: pytest.fail("nothing is prepared"))
         with pytest.raises(Unavailable, match="no mail server"):
             await mailer.send_now(a_mail())
     assert not mailer.is_configured

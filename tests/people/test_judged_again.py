@@ -10,6 +10,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from sqlalchemy import select
 from tests.clubs.house import House, contend, open_house, overtake, person
 
 from lastcall.app import register
@@ -20,18 +21,21 @@ from lastcall.connections.switches import set_fleet_switch
 from lastcall.db.database import Database
 from lastcall.errors import NotAllowed, NotSignedIn
 from lastcall.mail.mailer import Mailer
-from lastcall.people import api_tokens
-from lastcall.people.account import rename
+from lastcall.mail.server import mail_server
+from lastcall.people import account, api_tokens
+from lastcall.people.account import rename, request_sign_in
 from lastcall.people.actor import Actor
 from lastcall.people.api_tokens import create_token
 from lastcall.people.links import Purpose, make_link
-from lastcall.people.recovery import recover_person
+from lastcall.people.recovery import move_person, recover_person
 from lastcall.people.scopes import Scope
 from lastcall.people.service import add_person, block_person, set_operator
 from lastcall.people.sessions import Browser, Way, open_session
 from lastcall.people.sign_in import redeem_sign_in_code, redeem_sign_in_link
+from lastcall.people.tables import Person
 from lastcall.people.tokens import code_of
 from lastcall.testing.locks import wait_until_blocked
+from lastcall.testing.mail import MailSink
 
 Act = Callable[[Database, Actor], Awaitable[Any]]
 
@@ -152,3 +156,40 @@ async def test_signing_in_and_being_blocked_at_once_wait_for_each_other_in_one_o
 async def sessions_of(db: Database, person_id: UUID) -> int:
     count: int = await db.pool.fetchval("select count(*) from sessions where person_id = $1", person_id)
     return count
+
+
+async def mailed_while_moving(db: Database, who: Actor, *, holds: bool) -> tuple[int, int]:
+    """A sign-in mail is asked for while the person is moved to another address, not yet committed: how many mails
+    went to the old one, and how many rows name it or would sign in from it."""
+    old = await email_of(db, who)
+    async with MailSink() as sink:
+        sending = Mailer(db, mail_server(sink.url, "lastcall@club.example"), "http://localhost")
+        async with sending.running(), db.transaction() as tx:
+            await move_person(db, mailer(db), old, f"new-{old}")
+            await request_sign_in(db, sending, old, Browser(key="browser", source=old))
+            if holds:
+                await wait_until_blocked(db, "people", by=tx.raw.get_server_pid())
+            else:
+                await sink.mail_to(old)
+        count = "select count(*) from outgoing_mail where address = $1"
+        links = "select count(*) from sign_in_links where person_id = $1 and used_at is null"
+        rows = await db.pool.fetchval(count, old) + await db.pool.fetchval(links, who.person_id)
+        return len(sink.received), rows
+
+
+async def test_who_moves_or_is_erased_meanwhile_has_nothing_sent_to_the_address_that_was_theirs(
+    db: Database,
+) -> None:
+    assert await mailed_while_moving(db, await person(db, "sam"), holds=True) == (0, 0)
+
+
+async def test_twin_without_holding_them_the_old_address_is_written_down_and_gets_a_link_that_works(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unheld(email: str) -> Any:
+        return select(Person.id, Person.email, Person.display_name, Person.blocked_at).where(
+            Person.email == email
+        )
+
+    monkeypatch.setattr(account, "person_to_mail", unheld)
+    assert await mailed_while_moving(db, await person(db, "sam"), holds=False) == (1, 2)

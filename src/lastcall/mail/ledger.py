@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from lastcall.db.database import Database
-from lastcall.mail.smtp import Outcome
+from sqlalchemy import insert
 
-BEGIN = "insert into outgoing_mail (id, kind, address) values ($1, $2, $3)"
+from lastcall.db.database import Database
+from lastcall.db.transaction import Transaction
+from lastcall.mail.smtp import Outcome
+from lastcall.mail.tables import OutgoingMail
 
 # Only an attempt that has no outcome yet gets one.
 _SETTLE = """
@@ -17,9 +19,9 @@ where id = $1 and state = 'sending'
 """
 
 
-async def begin(db: Database, mail_id: UUID, kind: str, address: str) -> None:
-    """Say that an attempt is about to be made. From here on it is made at most once, by this process."""
-    await db.pool.execute(BEGIN, mail_id, kind, address)
+async def begin(tx: Transaction, mail_id: UUID, kind: str, address: str) -> None:
+    """Say that an attempt is about to be made. From the commit on it is made at most once, by this process."""
+    await tx.execute(insert(OutgoingMail).values(id=mail_id, kind=kind, address=address))
 
 
 async def settle(db: Database, mail_id: UUID, outcome: Outcome) -> None:

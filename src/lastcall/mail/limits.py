@@ -1,4 +1,6 @@
-"""How much mail goes out at most. What is refused was asked for by somebody: it is neither written nor sent."""
+"""How much mail goes out at most. What is refused is not sent; a refusal of what strangers can ask for writes nothing
+either, unless the whole server is over its limit, which its operator shall see.
+"""
 
 from __future__ import annotations
 

@@ -15,7 +15,6 @@ from datetime import timedelta
 from uuid import UUID
 
 import structlog
-from sqlalchemy import insert
 
 from lastcall.clock import SYSTEM_CLOCK
 from lastcall.db.database import Database
@@ -30,7 +29,6 @@ from lastcall.mail.messages import Mail
 from lastcall.mail.server import MailServer
 from lastcall.mail.smtp import Attempt, Outcome
 from lastcall.mail.states import MailState
-from lastcall.mail.tables import OutgoingMail
 
 HANDS = 4
 """Mails that are handed over at the same time."""
@@ -42,17 +40,17 @@ DRAIN = timedelta(seconds=5)
 PREPARED = "prepared"
 """What the limit of an address counts everything as that ``prepare`` sends: its kind is not known before."""
 
-Make = Callable[[], Awaitable[Mail | None]]
+Make = Callable[[Transaction], Awaitable[Mail | None]]
 log = structlog.get_logger()
 
 
 @dataclass(frozen=True)
 class _Posted:
-    """A mail whose row is committed, or who has none yet."""
+    """A mail whose row is committed."""
 
     mailer: Mailer
     mail: Mail
-    id: UUID | None = None
+    id: UUID
 
 
 @dataclass(frozen=True)
@@ -78,31 +76,28 @@ class Mailer:
         """Whether mail can be sent at all. Where it cannot, pages say whom to ask, and posting does nothing."""
         return self.server is not None
 
-    async def post(self, tx: Transaction | None, mail: Mail) -> None:
-        """Send ``mail`` once, after ``tx`` is committed (or soon, without one).
+    async def post(self, tx: Transaction, mail: Mail) -> None:
+        """Send ``mail`` once, after ``tx`` is committed, which the mail's row is part of: no commit, no mail.
 
-        With a transaction the mail's row is part of it: no commit, no mail. Raises ``Invalid`` for an address
-        that mail is not sent to. Whether it goes out is for the ledger to say, and not for whoever asked.
+        Raises ``Invalid`` for an address that mail is not sent to. Whether it goes out is for the ledger to say,
+        and not for whoever asked.
         """
-        if self._layout is None:
-            return
-        mail = replace(mail, to=valid_address(mail.to))
-        mail_id = new_id()
-        self._layout.render(mail, mail_id, SYSTEM_CLOCK.wall())  # What cannot be sent stops the caller now.
-        if tx is None:
-            self._add(_Posted(self, mail))
-            return
-        await tx.execute(insert(OutgoingMail).values(id=mail_id, kind=mail.kind, address=mail.to))
-        tx.publish(_Posted(self, mail, mail_id))
+        if self._layout is not None:
+            tx.publish(await self._begin(tx, self._layout, mail))
 
     def prepare(self, to: str, source: str | None, make: Make) -> None:
         """Later, and if the limits for ``to`` and ``source`` allow: call ``make`` and send what it answers.
 
         For requests whose answer must be the same for known and unknown addresses: all that differs happens in
-        ``make``, which answers ``None`` when there is nothing to send. Returns at once.
+        ``make``, which answers ``None`` when there is nothing to send. The mail's row is part of the transaction
+        that ``make`` is given, so whoever it holds there is not erased between the two. Returns at once.
         """
-        if self._layout is not None:
-            self._add(_Prepared(to, source, make))
+        if self._layout is None:
+            return
+        if self._waiting.qsize() >= WAITING:
+            log.warning("mail_dropped", reason="too many are waiting")
+            return
+        self._waiting.put_nowait(_Prepared(to, source, make))
 
     async def send_now(self, mail: Mail) -> Outcome:
         """Send one mail and wait for what becomes of it; limits do not count. For the host's command line.
@@ -115,7 +110,9 @@ class Mailer:
                 "This server has no mail server to hand mail to.",
                 advice="Set LASTCALL_MAIL_URL and LASTCALL_MAIL_FROM.",
             )
-        return await self._send(replace(mail, to=valid_address(mail.to)))
+        async with self._db.transaction() as tx:
+            posted = await self._begin(tx, self._layout, mail)
+        return await self._attempt(posted)
 
     async def start(self) -> None:
         """Begin to send. Hands without work wait, and ask the database nothing."""
@@ -137,7 +134,7 @@ class Mailer:
         await asyncio.gather(*hands, return_exceptions=True)
         while not self._waiting.empty():
             left = self._waiting.get_nowait()
-            if isinstance(left, _Posted) and left.id is not None:
+            if isinstance(left, _Posted):
                 await ledger.settle(self._db, left.id, Outcome(MailState.FAILED, "the server was stopped"))
 
     @asynccontextmanager
@@ -153,12 +150,6 @@ class Mailer:
         if posted.mailer is self:
             self._waiting.put_nowait(posted)
 
-    def _add(self, item: _Posted | _Prepared) -> None:
-        if self._waiting.qsize() >= WAITING:
-            log.warning("mail_dropped", reason="too many are waiting")
-            return
-        self._waiting.put_nowait(item)
-
     async def _work(self) -> None:
         while True:
             item = await self._waiting.get()
@@ -171,16 +162,18 @@ class Mailer:
                 self._waiting.task_done()
 
     async def _prepared(self, item: _Prepared) -> None:
+        assert self._layout is not None
         try:
             await admit_asker(self._db, item.to, item.source, PREPARED)
-            mail = await item.make()
-            if mail is None:
-                return
-            await admit_to_server(self._db, is_security=mail.is_security)
         except TooFast:
             log.info("mail_over_limit")
             return
-        await self._send(replace(mail, to=valid_address(mail.to)))
+        async with self._db.transaction() as tx:
+            mail = await item.make(tx)
+            if mail is None:
+                return
+            posted = await self._begin(tx, self._layout, mail)
+        await self._hand_over(posted)
 
     async def _posted(self, posted: _Posted) -> None:
         mail = posted.mail
@@ -189,34 +182,45 @@ class Mailer:
                 await admit_notice(self._db, mail.to)
             else:
                 await admit_asker(self._db, mail.to, mail.source, mail.kind)
-            await admit_to_server(self._db, is_security=mail.is_security)
         except TooFast:
-            log.info("mail_over_limit", kind=mail.kind)
-            if posted.id is not None:
-                await ledger.settle(self._db, posted.id, Outcome(MailState.FAILED, "over the limit"))
-            return
-        if posted.id is None:
-            await self._send(mail)
+            await self._refused(posted)
         else:
-            await self._attempt(posted.id, mail)
+            await self._hand_over(posted)
 
-    async def _send(self, mail: Mail) -> Outcome:
-        mail_id = new_id()
-        await ledger.begin(self._db, mail_id, mail.kind, mail.to)
-        return await self._attempt(mail_id, mail)
+    async def _begin(self, tx: Transaction, layout: Layout, mail: Mail) -> _Posted:
+        """Write the row of the one attempt into ``tx``."""
+        posted = _Posted(self, replace(mail, to=valid_address(mail.to)), new_id())
+        layout.render(
+            posted.mail, posted.id, SYSTEM_CLOCK.wall()
+        )  # What cannot be sent stops the caller now.
+        await ledger.begin(tx, posted.id, posted.mail.kind, posted.mail.to)
+        return posted
 
-    async def _attempt(self, mail_id: UUID, mail: Mail) -> Outcome:
-        """The one attempt that this row stands for."""
+    async def _hand_over(self, posted: _Posted) -> None:
+        try:
+            await admit_to_server(self._db, is_security=posted.mail.is_security)
+        except TooFast:
+            await self._refused(posted)
+        else:
+            await self._attempt(posted)
+
+    async def _refused(self, posted: _Posted) -> None:
+        log.info("mail_over_limit", kind=posted.mail.kind)
+        await ledger.settle(self._db, posted.id, Outcome(MailState.FAILED, "over the limit"))
+
+    async def _attempt(self, posted: _Posted) -> Outcome:
+        """The one attempt that the mail's row stands for."""
         assert self.server is not None
         assert self._layout is not None
-        message = self._layout.render(mail, mail_id, SYSTEM_CLOCK.wall()).as_bytes()
+        mail = posted.mail
+        message = self._layout.render(mail, posted.id, SYSTEM_CLOCK.wall()).as_bytes()
         attempt = Attempt(self.server, mail.to, message)
         try:
             outcome = await attempt.make()
         except asyncio.CancelledError:
-            await ledger.settle(self._db, mail_id, attempt.broken_off("the server was stopped"))
+            await ledger.settle(self._db, posted.id, attempt.broken_off("the server was stopped"))
             raise
         log_it = log.info if outcome.state is MailState.SENT else log.warning
-        log_it("mail", kind=mail.kind, mail=str(mail_id), state=outcome.state, error=outcome.error)
-        await ledger.settle(self._db, mail_id, outcome)
+        log_it("mail", kind=mail.kind, mail=str(posted.id), state=outcome.state, error=outcome.error)
+        await ledger.settle(self._db, posted.id, outcome)
         return outcome

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from sqlalchemy import func, select, update
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import Select, func, select, update
 from sqlalchemy.exc import IntegrityError
 
 from lastcall.db.clock import NOW
 from lastcall.db.database import Database
 from lastcall.db.limits import source_of, take
+from lastcall.db.transaction import Transaction
 from lastcall.mail.addresses import valid_address
 from lastcall.mail.mailer import Mailer
 from lastcall.mail.messages import Mail
 from lastcall.names import valid_name
 from lastcall.people.actor import Actor
 from lastcall.people.audit import audit
+from lastcall.people.flows import standing_person
 from lastcall.people.holding import hold_actor
 from lastcall.people.limits import CODE_ATTEMPTS, SIGN_IN_REQUESTS
 from lastcall.people.links import Purpose, end_links, find_by_code, make_link, use_up
@@ -36,27 +41,27 @@ async def request_sign_in(
     email = valid_address(email)
     await take(db, SIGN_IN_REQUESTS, source_of(browser.source))
 
-    async def make() -> Mail | None:
-        async with db.transaction() as tx:
-            person = (
-                await tx.execute(
-                    select(Person.id, Person.email, Person.display_name, Person.blocked_at).where(
-                        func.lower(Person.email) == email.lower()
-                    )
-                )
-            ).one_or_none()
-            if person is None and may_join:
-                token = await make_link(
-                    tx, Purpose.SIGN_IN, person_id=None, email=email, browser_key=browser.key
-                )
-                return sign_in_mail(email, token, None)
-            if person is None or person.blocked_at is not None:
-                return None
-            token = await make_link(tx, Purpose.SIGN_IN, person_id=person.id, browser_key=browser.key)
-            await audit(tx, None, "sign_in_link.mailed", str(person.id))
-            return sign_in_mail(person.email, token, person.display_name)
+    async def make(tx: Transaction) -> Mail | None:
+        person = (await tx.execute(person_to_mail(email))).one_or_none()
+        if person is None and may_join:
+            token = await make_link(tx, Purpose.SIGN_IN, person_id=None, email=email, browser_key=browser.key)
+            return sign_in_mail(email, token, None)
+        if person is None or person.blocked_at is not None:
+            return None
+        token = await make_link(tx, Purpose.SIGN_IN, person_id=person.id, browser_key=browser.key)
+        await audit(tx, None, "sign_in_link.mailed", str(person.id))
+        return sign_in_mail(person.email, token, person.display_name)
 
     mailer.prepare(email, browser.source, make)
+
+
+def person_to_mail(email: str) -> Select[UUID, str, str, datetime | None]:
+    """Whoever has this address, held: who moves away from it, or is erased, meanwhile has no link sent there."""
+    return (
+        select(Person.id, Person.email, Person.display_name, Person.blocked_at)
+        .where(func.lower(Person.email) == email.lower())
+        .with_for_update(read=True)
+    )
 
 
 async def request_step_up(db: Database, mailer: Mailer, actor: Actor, browser: Browser) -> None:
@@ -64,6 +69,7 @@ async def request_step_up(db: Database, mailer: Mailer, actor: Actor, browser: B
     actor.require_scope(Scope.ACCOUNT)
     await take(db, SIGN_IN_REQUESTS, source_of(browser.source))
     async with db.transaction() as tx:
+        await hold_actor(tx, actor)
         email = await tx.scalar(select(Person.email).where(Person.id == actor.person_id))
         token = await make_link(tx, Purpose.STEP_UP, person_id=actor.person_id, browser_key=browser.key)
         await mailer.post(tx, step_up_mail(email, token, browser.source))
@@ -101,15 +107,16 @@ async def request_email_change(
     email = valid_address(email)
     await take(db, SIGN_IN_REQUESTS, source_of(browser.source))
 
-    async def make() -> Mail | None:
-        async with db.transaction() as tx:
-            taken = await tx.scalar(select(Person.id).where(func.lower(Person.email) == email.lower()))
-            if taken is not None and taken != actor.person_id:
-                return None
-            token = await make_link(
-                tx, Purpose.EMAIL, person_id=actor.person_id, email=email, browser_key=browser.key
-            )
-            return email_mail(email, token, actor.display_name)
+    async def make(tx: Transaction) -> Mail | None:
+        if await standing_person(tx, actor.person_id) is None:
+            return None
+        taken = await tx.scalar(select(Person.id).where(func.lower(Person.email) == email.lower()))
+        if taken is not None and taken != actor.person_id:
+            return None
+        token = await make_link(
+            tx, Purpose.EMAIL, person_id=actor.person_id, email=email, browser_key=browser.key
+        )
+        return email_mail(email, token, actor.display_name)
 
     mailer.prepare(email, browser.source, make)
 
