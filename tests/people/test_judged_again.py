@@ -14,23 +14,26 @@ from sqlalchemy import select
 from tests.clubs.house import House, contend, open_house, overtake, person
 
 from lastcall.app import register
-from lastcall.clubs.life import archive_club
+from lastcall.clubs.life import archive_club, pause_club
 from lastcall.clubs.ownership import transfer_club
 from lastcall.clubs.service import create_club
 from lastcall.connections.switches import set_fleet_switch
 from lastcall.db.database import Database
+from lastcall.db.ids import new_id
 from lastcall.errors import NotAllowed, NotSignedIn
 from lastcall.mail.mailer import Mailer
 from lastcall.mail.server import mail_server
-from lastcall.people import account, api_tokens
+from lastcall.people import account, api_tokens, holding
 from lastcall.people.account import rename, request_sign_in
 from lastcall.people.actor import Actor
-from lastcall.people.api_tokens import create_token
+from lastcall.people.api_tokens import actor_of_token, create_token, revoke_token
+from lastcall.people.identities import remove_identity
 from lastcall.people.links import Purpose, make_link
+from lastcall.people.passkeys import remove_passkey
 from lastcall.people.recovery import move_person, recover_person
 from lastcall.people.scopes import Scope
 from lastcall.people.service import add_person, block_person, set_operator
-from lastcall.people.sessions import Browser, Way, open_session
+from lastcall.people.sessions import Browser, Way, end_other_sessions, end_session_by_id, open_session
 from lastcall.people.sign_in import redeem_sign_in_code, redeem_sign_in_link
 from lastcall.people.tables import Person
 from lastcall.people.tokens import code_of
@@ -68,7 +71,21 @@ ENDS: dict[str, Act] = {
     "blocked": lambda db, who: block_person(db, None, who.person_id),
     "recovered": recover,
 }
-ACTS: dict[str, Act] = {"a new token": token, "a new name": lambda db, who: rename(db, who, "Hidden")}
+
+
+async def passkey_gone(db: Database, who: Actor) -> None:
+    await remove_passkey(db, who, new_id())
+
+
+ACTS: dict[str, Act] = {
+    "a new token": token,
+    "a new name": lambda db, who: rename(db, who, "Hidden"),
+    "a passkey's removal": passkey_gone,
+    "a linked account's removal": lambda db, who: remove_identity(db, who, new_id()),
+    "a token's revocation": lambda db, who: revoke_token(db, who, new_id()),
+    "the end of another session": lambda db, who: end_session_by_id(db, who, new_id()),
+    "the end of all others": end_other_sessions,
+}
 
 
 @pytest.mark.parametrize("end", ENDS)
@@ -95,6 +112,53 @@ async def test_twin_without_holding_the_actor_a_token_outlives_the_recovery(
     monkeypatch.setattr(api_tokens, "hold_actor", nothing)
     await overtake(db, lambda: recover(db, who), lambda: token(db, who))
     assert await db.pool.fetchval("select count(*) from api_tokens where revoked_at is null") == 1
+
+
+async def by_token(db: Database, who: Actor) -> tuple[Actor, UUID]:
+    scopes = frozenset(Scope) - (set() if who.is_operator else {Scope.OPERATOR})
+    token_id, secret = await create_token(db, mailer(db), who, "program", scopes, timedelta(days=1))
+    actor = await actor_of_token(db, secret)
+    assert actor is not None
+    return actor, token_id
+
+
+TOKEN_ACTS: dict[str, Callable[[House, Actor], Awaitable[Any]]] = {
+    "account": lambda club, who: rename(club.db, who, "Hidden"),
+    "club": lambda club, who: pause_club(club.db, who, club.club_id),
+    "operator": lambda club, who: add_person(club.db, "c@example.org", "C", actor=who),
+}
+
+
+async def revoked_while_waiting(db: Database, act: str) -> Any:
+    """A call by a token begins, and comes to wait for a row that it needs; then the token is revoked."""
+    club = await open_house(db)
+    who = await person(db, "op", operator=True) if act == "operator" else club.owner
+    program, token_id = await by_token(db, who)
+    async with db.transaction() as tx:
+        await tx.raw.execute("select from people where id = $1 for no key update", who.person_id)
+        await tx.raw.execute("select from club_gates where club_id = $1 for no key update", club.club_id)
+        call = asyncio.ensure_future(TOKEN_ACTS[act](club, program))
+        await wait_until_blocked(db, "", by=tx.raw.get_server_pid())
+        await revoke_token(db, who, token_id)
+    return (await asyncio.gather(call, return_exceptions=True))[0]
+
+
+@pytest.mark.parametrize("act", TOKEN_ACTS)
+async def test_a_call_that_waits_while_its_token_is_revoked_is_refused(db: Database, act: str) -> None:
+    register()
+    outcome = await revoked_while_waiting(db, act)
+    assert isinstance(outcome, NotSignedIn), outcome
+    assert outcome.code == "token_refused"
+
+
+async def test_twin_without_the_second_look_at_the_token_the_call_goes_through(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def nothing(*_: object) -> None:
+        pass
+
+    monkeypatch.setattr(holding, "require_token_now", nothing)
+    assert await revoked_while_waiting(db, "account") is None
 
 
 OPERATES: dict[str, Callable[[House, Actor], Awaitable[Any]]] = {

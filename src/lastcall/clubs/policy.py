@@ -17,7 +17,7 @@ from lastcall.clubs.permissions import ALL_PERMISSIONS, Permission
 from lastcall.db.transaction import Reader, Transaction
 from lastcall.errors import NotAllowed, NotFound
 from lastcall.people.actor import Actor
-from lastcall.people.holding import hold_operator, require_operator_now
+from lastcall.people.holding import hold_operator, require_operator_now, require_token_now
 from lastcall.people.scopes import Scope
 
 
@@ -68,8 +68,11 @@ async def standing_of(tx: Reader, actor: Actor, club_id: UUID, *, scope: Scope) 
     """The actor's standing, whatever it is. Raises ``NotAllowed`` for a token without the scope, before any look
     at the club: a token learns nothing of what it was not made for."""
     actor.require_scope(scope)
-    holds_gate = isinstance(tx, Transaction) and scope is not Scope.READ
-    return await _standing(tx, _HOLD_AND_LOOK if holds_gate else _LOOK, club_id, actor.person_id)
+    if isinstance(tx, Transaction) and scope is not Scope.READ:
+        found = await _standing(tx, _HOLD_AND_LOOK, club_id, actor.person_id)
+        await require_token_now(tx, actor)  # after the gate, for which the request may have waited
+        return found
+    return await standing(tx, club_id, actor.person_id)
 
 
 async def _standing(tx: Reader, statement: TextClause, club_id: UUID, person_id: UUID) -> Standing:

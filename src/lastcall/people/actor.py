@@ -18,7 +18,7 @@ class Actor:
 
     ``session_id`` is the browser they use; ``is_recent`` says that they signed in or confirmed there at most
     ``sessions.RECENT`` ago. ``scopes`` is ``None`` in a browser, where a person does all they may; an API
-    token's actor has a set and is never recent.
+    token's actor has a set, and ``token_id``, and is never recent.
     """
 
     person_id: UUID
@@ -26,6 +26,7 @@ class Actor:
     is_operator: bool
     session_id: UUID | None = None
     is_recent: bool = False
+    token_id: UUID | None = None
     scopes: frozenset[Scope] | None = None
 
     def has_scope(self, scope: Scope) -> bool:

@@ -125,7 +125,7 @@ async def actor_of_token(db: Database, token: str) -> Actor | None:
         await db.pool.execute(_USED, row["token_id"], USED_EVERY)
     # A scope that this version does not know allows nothing.
     scopes = frozenset(scope for scope in Scope if scope in row["scopes"])
-    return Actor(row["id"], row["display_name"], row["is_operator"], scopes=scopes)
+    return Actor(row["id"], row["display_name"], row["is_operator"], token_id=row["token_id"], scopes=scopes)
 
 
 async def tokens_of(tx: Reader, actor: Actor) -> list[TokenView]:
@@ -154,6 +154,7 @@ async def revoke_token(db: Database, actor: Actor, token_id: UUID) -> None:
     """End one of the actor's own tokens at once. ``NotFound`` for anybody else's; ended is nothing to do."""
     actor.require_scope(Scope.ACCOUNT)
     async with db.transaction() as tx:
+        await hold_actor(tx, actor)
         mine = (ApiToken.id == token_id) & (ApiToken.person_id == actor.person_id)
         if await tx.scalar(select(ApiToken.id).where(mine)) is None:
             raise NotFound("token_unknown", "You have no such token.", advice="Reload the page.")

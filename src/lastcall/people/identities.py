@@ -151,6 +151,7 @@ async def remove_identity(db: Database, actor: Actor, identity_id: UUID) -> None
     """
     actor.require_recent()
     async with db.transaction() as tx:
+        await hold_actor(tx, actor)
         provider = await tx.scalar(
             delete(Identity)
             .where(Identity.id == identity_id, Identity.person_id == actor.person_id)
@@ -240,6 +241,7 @@ async def _link(db: Database, mailer: Mailer, way: ProviderWay, profile: Profile
 
 async def _confirm(db: Database, way: ProviderWay, profile: Profile, actor: Actor) -> None:
     async with db.transaction() as tx:
+        await hold_actor(tx, actor)
         if await _use(tx, profile) != actor.person_id:
             raise _not_linked(way)
         await confirm_session(tx, actor, Way.PROVIDER)

@@ -136,6 +136,7 @@ async def remove_passkey(db: Database, actor: Actor, passkey_id: UUID) -> None:
     """
     actor.require_recent()
     async with db.transaction() as tx:
+        await hold_actor(tx, actor)
         removed = await tx.scalar(
             delete(Passkey)
             .where(Passkey.id == passkey_id, Passkey.person_id == actor.person_id)

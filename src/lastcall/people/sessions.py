@@ -17,6 +17,7 @@ from lastcall.db.transaction import Reader, Transaction
 from lastcall.errors import NotFound
 from lastcall.people.actor import Actor
 from lastcall.people.audit import audit
+from lastcall.people.holding import hold_actor
 from lastcall.people.scopes import Scope
 from lastcall.people.tables import SignInSession
 from lastcall.people.tokens import new_token, token_hash
@@ -192,6 +193,7 @@ async def end_session_by_id(db: Database, actor: Actor, session_id: UUID) -> Non
     actor.require_scope(Scope.ACCOUNT)
     mine = (SignInSession.id == session_id) & (SignInSession.person_id == actor.person_id)
     async with db.transaction() as tx:
+        await hold_actor(tx, actor)
         if await tx.scalar(select(SignInSession.id).where(mine)) is None:
             raise NotFound("session_unknown", "You have no such session.", advice="Reload the page.")
         if await _end(tx, mine):
@@ -203,11 +205,9 @@ async def end_session_by_id(db: Database, actor: Actor, session_id: UUID) -> Non
 async def end_other_sessions(db: Database, actor: Actor) -> int:
     """Sign the actor out everywhere but here; answers how many sessions ended."""
     actor.require_scope(Scope.ACCOUNT)
-    return await _end_many(
-        db,
-        actor.person_id,
-        SignInSession.id.is_distinct_from(actor.session_id),
-    )
+    async with db.transaction() as tx:
+        await hold_actor(tx, actor)
+        return await _end_many(db, actor.person_id, SignInSession.id.is_distinct_from(actor.session_id))
 
 
 async def end_all_sessions(db: Database, person_id: UUID) -> int:

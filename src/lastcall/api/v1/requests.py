@@ -17,6 +17,7 @@ from lastcall.api.problems import said
 from lastcall.db.limits import Limit, take
 from lastcall.errors import Invalid, NotSignedIn, WrongRequest
 from lastcall.people.api_tokens import actor_of_token
+from lastcall.people.holding import token_refused
 
 PUBLIC = {"is_public": True}
 """The declaration of a route that needs no token."""
@@ -65,11 +66,7 @@ async def guard(connection: ApiConnection, handler: BaseRouteHandler) -> None:
     database = connection.app.state.database
     actor = await actor_of_token(database, token)
     if actor is None:
-        raise NotSignedIn(
-            "token_refused",
-            "This API token is unknown, expired or revoked.",
-            advice="Make a new one on your account page.",
-        )
+        raise token_refused()
     await take(database, CALLS, token)
     _check_query(connection)
     connection.state.actor = actor
