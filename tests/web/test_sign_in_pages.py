@@ -221,6 +221,11 @@ async def test_an_operator_finds_a_person_blocks_them_and_reads_it_in_the_audit(
     assert "new@example.org" in (await operator.get(added.headers["location"])).text
     again = await operator.post("/operator/people", {"email": "NEW@example.org"}, token=token)
     assert (again.status_code, "exists already" in again.text) == (409, True)
+    nameless = {"email": "third@example.org", "display_name": "Third\u202e"}
+    refused = await operator.post("/operator/people", nameless, token=token)
+    assert refused.status_code == 422
+    assert 'id="name-wrong"' in refused.text
+    assert 'id="email-wrong"' not in refused.text
     found = (await operator.get("/operator/people", params={"search": "stranger"})).text
     (path,) = re.findall(r'href="(/operator/people/\w{26})"', found)
     question = await operator.get(f"{path}/block")

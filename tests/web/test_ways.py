@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
-from urllib.parse import unquote
+from urllib.parse import parse_qs, unquote, urlsplit
 
 import httpx2
 import pytest
@@ -113,6 +113,7 @@ async def test_a_passkey_is_added_signs_in_confirms_and_is_removed(
     page = (await nobody.get("/me/sign-in")).text
     assert "Confirm that it is you" in page
     assert "Remove it" not in page
+    await comes_back_to_the_form(nobody, world)
     token = await nobody.token("/sign-in/confirm?next=/me/sign-in")
     answer = phone.get(await options(nobody, "/sign-in/confirm/passkey/options", token))
     fields = {"credential": answer, "next": "/me/sign-in"}
@@ -124,6 +125,20 @@ async def test_a_passkey_is_added_signs_in_confirms_and_is_removed(
     gone = await nobody.post(f"/me/passkeys/{passkey}/remove", token=await nobody.token("/me/sign-in"))
     assert gone.status_code == 303
     assert "None yet. A passkey" in (await nobody.get("/me/sign-in")).text
+
+
+async def comes_back_to_the_form(visitor: Visitor, world: World) -> None:
+    """A form that was open when the confirmation ran out leads, once confirmed again, to where forms are."""
+    passkey = encode_id(await world.db.pool.fetchval("select id from passkeys"))
+    token = await visitor.token("/sign-in/confirm")
+    for path in (f"/me/passkeys/{passkey}/remove", f"/me/identities/{passkey}/remove", "/me/link/local"):
+        late = await visitor.post(path, token=token)
+        assert late.status_code == 303, path
+        where = parse_qs(urlsplit(late.headers["location"]).query)["next"][0]
+        assert where.partition("#")[0] == "/me/sign-in", path
+    broken = await visitor.post("/sign-in/confirm/passkey", {"credential": "{}", "next": "/me"}, token=token)
+    assert broken.status_code == 422
+    assert 'href="/sign-in/confirm?next=%2Fme"' in broken.text
 
 
 async def test_a_linked_account_signs_in_and_confirms_from_the_page_that_was_asked_for(

@@ -44,9 +44,13 @@ class Access(StrEnum):
     OPERATOR = "operator"
 
 
-def access(kind: Access) -> dict[str, Any]:
-    """The declaration that every route handler carries: ``@get(..., opt=access(Access.STAFF))``."""
-    return {"access": kind}
+def access(kind: Access, *, asked_on: str | None = None) -> dict[str, Any]:
+    """The declaration that every route handler carries: ``@get(..., opt=access(Access.STAFF))``.
+
+    ``asked_on`` is the page with the form of a dangerous act that has no page at its own address: whoever has to
+    confirm first comes back to it.
+    """
+    return {"access": kind, "asked_on": asked_on}
 
 
 @dataclass(frozen=True)

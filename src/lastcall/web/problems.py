@@ -79,13 +79,18 @@ def _sign_in(request: PageRequest, error: NotSignedIn) -> Response[str]:
 
 
 def _confirm(request: PageRequest) -> Response[str]:
-    """To the page where people confirm, and back here afterwards: a dangerous form and its answer have one
-    address.
+    """To the page where people confirm, and back afterwards to where the form is: at the address that it is sent
+    to, unless its route says otherwise.
     """
-    where = "/sign-in/confirm?" + urlencode({"next": here(request)})
+    where = confirm_first(request.route_handler.opt.get("asked_on") or here(request))
     if is_fragment(request):
         return Response("", headers={"HX-Redirect": where}, media_type=MediaType.HTML)
     return Response("", status_code=303, headers={"Location": where}, media_type=MediaType.HTML)
+
+
+def confirm_first(where: str) -> str:
+    """The page where people confirm, which goes on to ``where``."""
+    return "/sign-in/confirm?" + urlencode({"next": where})
 
 
 def _way_back(request: PageRequest, error: LastcallError) -> str | None:

@@ -23,6 +23,7 @@ from lastcall.people.passkeys import (
 from lastcall.web.access import Access, Visitor, access, browser_of
 from lastcall.web.arrival import arrive
 from lastcall.web.pages import NOWHERE, PageRequest, Place, form_fields, go_to, own_path
+from lastcall.web.problems import confirm_first
 from lastcall.web.room import Web, database_now
 from lastcall.web.routes.scheduled import known_id
 from lastcall.web.ways import own_ways
@@ -66,11 +67,12 @@ async def confirm_with_passkey(
 ) -> Response[str] | Redirect:
     fields = await form_fields(request)
     browser, answer = browser_of(request, visitor), fields.get("credential", "")
+    where = own_path(fields.get("next", "")) or "/"
     try:
         await confirm_by_passkey(web.database, web.offer.party, visitor.actor, browser, answer)
     except (Invalid, NotSignedIn) as error:
-        return refused(request, web, error, title="Not confirmed", back="/sign-in/confirm?next=/me/sign-in")
-    return go_to(own_path(fields.get("next", "")) or "/")
+        return refused(request, web, error, title="Not confirmed", back=confirm_first(where))
+    return go_to(where)
 
 
 @get("/me/sign-in", opt=access(Access.SIGNED_IN))
@@ -111,7 +113,7 @@ async def add(
     return go_to(PASSKEYS)
 
 
-@post("/me/passkeys/{passkey_id:str}/remove", opt=access(Access.SIGNED_IN))
+@post("/me/passkeys/{passkey_id:str}/remove", opt=access(Access.SIGNED_IN, asked_on=PASSKEYS))
 async def remove(
     web: NamedDependency[Web], visitor: NamedDependency[Visitor], passkey_id: FromPath[str]
 ) -> Redirect:

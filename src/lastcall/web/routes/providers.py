@@ -45,7 +45,7 @@ async def confirm_with(
     return await _leave(request, web, visitor, provider, Purpose.STEP_UP, where)
 
 
-@post("/me/link/{provider:str}", opt=access(Access.SIGNED_IN))
+@post("/me/link/{provider:str}", opt=access(Access.SIGNED_IN, asked_on=IDENTITIES))
 async def link_with(
     request: PageRequest,
     web: NamedDependency[Web],
@@ -83,7 +83,7 @@ async def come_back(
     return go_to(finished.next)
 
 
-@post("/me/identities/{identity_id:str}/remove", opt=access(Access.SIGNED_IN))
+@post("/me/identities/{identity_id:str}/remove", opt=access(Access.SIGNED_IN, asked_on=IDENTITIES))
 async def remove(
     web: NamedDependency[Web], visitor: NamedDependency[Visitor], identity_id: FromPath[str]
 ) -> Redirect:

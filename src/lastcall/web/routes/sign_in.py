@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from urllib.parse import urlencode
-
 from litestar import Response, get, post
 from litestar.di import NamedDependency
 from litestar.params import FromPath, FromQuery
@@ -18,7 +16,7 @@ from lastcall.people.tokens import shown_code
 from lastcall.web.access import Access, Visitor, access, browser_of
 from lastcall.web.arrival import arrive
 from lastcall.web.pages import NOWHERE, PageRequest, form_fields, go_to, own_path
-from lastcall.web.problems import NEXT_COOKIE, NEXT_SECONDS
+from lastcall.web.problems import NEXT_COOKIE, NEXT_SECONDS, confirm_first
 from lastcall.web.room import Web
 from lastcall.web.ways import confirming
 
@@ -87,7 +85,7 @@ async def mail_confirm_code(
     if not web.mailer.is_configured:
         raise no_mail()
     await request_step_up(web.database, web.mailer, visitor.actor, browser_of(request, visitor))
-    return go_to("/sign-in/confirm?" + urlencode({"next": where, "sent": "yes"}))
+    return go_to(confirm_first(where) + "&sent=yes")
 
 
 @post("/sign-in/confirm", opt=access(Access.SIGNED_IN))
