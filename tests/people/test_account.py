@@ -198,6 +198,10 @@ async def test_recovering_ends_every_way_in_but_the_one_link_it_prints(
     _, again = await redeem_sign_in_link(database, recovered.link)
     assert again.person_id == actor.person_id
     assert "recovered" in (await sink.mail_to(email)).subject
+    await block_person(database, None, actor.person_id)
+    with pytest.raises(Conflict) as refused:
+        await recover_person(database, mailer, email)
+    assert refused.value.code == "person_blocked", "the link would let nobody in"
 
 
 async def test_the_command_line_moves_a_person_to_a_free_address_as_yet_unconfirmed(

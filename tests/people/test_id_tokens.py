@@ -103,6 +103,12 @@ def test_twin_without_its_check_a_wrong_claim_lets_somebody_in(
     assert read(token(**claims))["sub"] == "248289761001"
 
 
+def test_half_a_character_is_a_wrong_nonce_and_no_error() -> None:
+    # What JSON's backslash escapes can say and no encoder here writes.
+    expected = id_tokens.Expected("https://id.example.org", "us", "a nonce")
+    assert id_tokens._wrong_nonce({"nonce": "\ud800"}, expected, NOW) is not None
+
+
 def test_the_databases_clock_judges_the_time() -> None:
     text = token()
     assert read(text, now=NOW + timedelta(minutes=5, seconds=59))

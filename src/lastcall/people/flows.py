@@ -24,6 +24,7 @@ from lastcall.db.limits import Limit, source_of, take
 from lastcall.db.transaction import Transaction
 from lastcall.errors import NotSignedIn
 from lastcall.people.actor import Actor
+from lastcall.people.data_retention import data_written
 from lastcall.people.sessions import Browser
 from lastcall.people.sign_in_tables import SignInFlow
 from lastcall.people.tables import Person
@@ -68,6 +69,7 @@ async def begin_flow(
     await take(db, FLOW_STARTS, source_of(browser.source))
     state = new_token()
     async with db.transaction() as tx:
+        data_written(tx)
         await tx.execute(
             insert(SignInFlow).values(
                 id=new_id(),

@@ -67,7 +67,7 @@ async def require_operator_now(tx: Reader, actor: Actor | None) -> None:
         select(Person.id).where(Person.id == actor.person_id, Person.is_operator, Person.blocked_at.is_(None))
     )
     if still is None:
-        raise _no_longer()
+        raise no_longer_operator()
     await require_token_now(tx, actor)
 
 
@@ -86,7 +86,7 @@ async def hold_operator(tx: Transaction, actor: Actor | None, *others: UUID) -> 
         .with_for_update(read=True)
     )
     if not any(row.id == actor.person_id and row.is_operator and not row.blocked_at for row in rows.all()):
-        raise _no_longer()
+        raise no_longer_operator()
     await require_token_now(tx, actor)
 
 
@@ -99,5 +99,5 @@ def token_refused() -> NotSignedIn:
     )
 
 
-def _no_longer() -> NotAllowed:
+def no_longer_operator() -> NotAllowed:
     return NotAllowed("operators_only", "You are no longer an operator.", advice="Ask an operator.")

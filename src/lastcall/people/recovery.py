@@ -8,6 +8,7 @@ from sqlalchemy import delete, select, update
 from sqlalchemy.exc import IntegrityError
 
 from lastcall.db.database import Database
+from lastcall.errors import Conflict
 from lastcall.mail.addresses import valid_address
 from lastcall.mail.mailer import Mailer
 from lastcall.people.api_tokens import revoke_all_tokens
@@ -37,12 +38,21 @@ async def recover_person(db: Database, mailer: Mailer, email: str) -> Recovered:
     command line.
 
     Sessions, API tokens, open links, passkeys and linked accounts go; roles and clubs stay. The person is told
-    by mail. Raises ``NotFound`` for an address nobody has.
+    by mail. Raises ``NotFound`` for an address nobody has and ``Conflict`` for a blocked person, whom the link would
+    not let in.
     """
     async with db.transaction() as tx:
         person_id = await person_by_email(tx, email)
         # Whatever they, or whoever else is in, are adding just now is there by then, and goes, or is refused.
-        await tx.execute(select(Person.id).where(Person.id == person_id).with_for_update(key_share=True))
+        blocked = await tx.scalar(
+            select(Person.blocked_at).where(Person.id == person_id).with_for_update(key_share=True)
+        )
+        if blocked is not None:
+            raise Conflict(
+                "person_blocked",
+                f"{email.strip()} is blocked, so no link signs them in.",
+                advice="Unblock them first with `lastcall person unblock`.",
+            )
         sessions = await end_all_sessions(db, person_id)
         tokens = await revoke_all_tokens(tx, person_id)
         await end_links(tx, person_id)

@@ -18,7 +18,7 @@ from lastcall.names import valid_name
 from lastcall.people.actor import Actor, require_operator
 from lastcall.people.api_tokens import revoke_all_tokens
 from lastcall.people.audit import audit
-from lastcall.people.holding import hold_operator
+from lastcall.people.holding import hold_operator, no_longer_operator
 from lastcall.people.links import end_links
 from lastcall.people.listeners import person_blocked
 from lastcall.people.sessions import end_all_sessions
@@ -138,7 +138,7 @@ async def _lock(tx: Transaction, actor: Actor | None, person_id: UUID) -> Row[An
     if actor is not None and not (
         people[actor.person_id].is_operator and not people[actor.person_id].blocked_at
     ):
-        raise NotAllowed("operators_only", "You are no longer an operator.", advice="Ask an operator.")
+        raise no_longer_operator()
     if person_id not in people:
         raise NotFound("person_unknown", "There is no such person.")
     return people[person_id]

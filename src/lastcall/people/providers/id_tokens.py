@@ -122,7 +122,9 @@ def _wrong_audience(claims: Mapping[str, Any], expected: Expected, _now: datetim
 
 def _wrong_nonce(claims: Mapping[str, Any], expected: Expected, _now: datetime) -> str | None:
     nonce = claims.get("nonce")
-    is_ours = isinstance(nonce, str) and hmac.compare_digest(nonce.encode(), expected.nonce.encode())
+    is_ours = isinstance(nonce, str) and hmac.compare_digest(
+        nonce.encode(errors="surrogatepass"), expected.nonce.encode()
+    )
     return None if is_ours else "answers another question"
 
 
