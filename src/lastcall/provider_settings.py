@@ -18,7 +18,7 @@ from lastcall.errors import Invalid
 
 PROVIDER_PREFIX = "LASTCALL_PROVIDER_"
 _NAME = re.compile(r"[a-z][a-z0-9]{0,30}")
-_BOOLEANS = {
+BOOLEANS = {
     "true": True,
     "yes": True,
     "on": True,
@@ -167,6 +167,6 @@ def _text(source: str, value: Any) -> str:
 def _boolean(source: str, value: Any) -> bool:
     if isinstance(value, bool):
         return value
-    if isinstance(value, str) and value.strip().lower() in _BOOLEANS:
-        return _BOOLEANS[value.strip().lower()]
+    if isinstance(value, str) and value.strip().lower() in BOOLEANS:
+        return BOOLEANS[value.strip().lower()]
     raise Invalid("wrong_setting", f"The setting {source} must be true or false.", field="providers")

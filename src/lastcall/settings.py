@@ -21,7 +21,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from lastcall.errors import Invalid
-from lastcall.provider_settings import PROVIDER_PREFIX, ProviderSettings, providers_of
+from lastcall.provider_settings import BOOLEANS, PROVIDER_PREFIX, ProviderSettings, providers_of
 
 PREFIX = "LASTCALL_"
 DATABASE_URL = "DATABASE_URL"
@@ -100,16 +100,6 @@ def _environment_name(name: str) -> str:
 
 _FIELDS = {item.name: item for item in fields(Settings) if item.name != "providers"}
 _BY_ENVIRONMENT = {_environment_name(name): name for name in _FIELDS}
-_BOOLEANS = {
-    "true": True,
-    "yes": True,
-    "on": True,
-    "1": True,
-    "false": False,
-    "no": False,
-    "off": False,
-    "0": False,
-}
 
 
 def load(
@@ -184,8 +174,8 @@ def _value(name: str, source: str, raw: Any) -> Any:
         return Path(raw).expanduser().absolute()
     if kind == "bool" and isinstance(raw, bool):
         return raw
-    if kind == "bool" and isinstance(raw, str) and raw.strip().lower() in _BOOLEANS:
-        return _BOOLEANS[raw.strip().lower()]
+    if kind == "bool" and isinstance(raw, str) and raw.strip().lower() in BOOLEANS:
+        return BOOLEANS[raw.strip().lower()]
     if kind == "int" and isinstance(raw, int) and not isinstance(raw, bool):
         return raw
     if kind == "int" and isinstance(raw, str) and raw.strip().isascii() and raw.strip().isdigit():
