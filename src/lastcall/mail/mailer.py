@@ -190,9 +190,8 @@ class Mailer:
     async def _begin(self, tx: Transaction, layout: Layout, mail: Mail) -> _Posted:
         """Write the row of the one attempt into ``tx``."""
         posted = _Posted(self, replace(mail, to=valid_address(mail.to)), new_id())
-        layout.render(
-            posted.mail, posted.id, SYSTEM_CLOCK.wall()
-        )  # What cannot be sent stops the caller now.
+        # What cannot be sent stops the caller now.
+        layout.render(posted.mail, posted.id, SYSTEM_CLOCK.wall())
         await ledger.begin(tx, posted.id, posted.mail.kind, posted.mail.to)
         return posted
 
