@@ -33,6 +33,7 @@ WITHIN_A_COMMAND = {
     "people.holding.hold_actor": "a check",
     "people.holding.hold_operator": "a check",
     "people.holding.require_operator_now": "a check",
+    "people.holding.require_token_now": "a check",
     "people.flows.begin_flow": "writes who began it; its callers ask",
     "people.sessions.confirm_session": "within a transaction in which the person showed that it is them",
 }

@@ -146,6 +146,7 @@ ACCOUNT = [
         Who.SELF,
         Scope.ACCOUNT,
         lambda w, _, a: account.request_step_up(w.db, w.mailer, a, w.browser()),
+        is_judged_again=True,
     ),
     row(
         account.confirm_step_up,
@@ -177,13 +178,14 @@ ACCOUNT = [
         is_judged_again=True,
     ),
     row(api_tokens.create_token, Who.SELF, None, create_token, is_recent=True, is_judged_again=True),
-    row(api_tokens.revoke_token, Who.SELF, Scope.ACCOUNT, revoke_token),
-    row(sessions.end_session_by_id, Who.SELF, Scope.ACCOUNT, end_session),
+    row(api_tokens.revoke_token, Who.SELF, Scope.ACCOUNT, revoke_token, is_judged_again=True),
+    row(sessions.end_session_by_id, Who.SELF, Scope.ACCOUNT, end_session, is_judged_again=True),
     row(
         sessions.end_other_sessions,
         Who.SELF,
         Scope.ACCOUNT,
         lambda w, _, a: sessions.end_other_sessions(w.db, a),
+        is_judged_again=True,
     ),
     row(
         passkeys.begin_adding,
@@ -193,7 +195,7 @@ ACCOUNT = [
         is_recent=True,
     ),
     row(passkeys.add_passkey, Who.SELF, Scope.ACCOUNT, add_passkey, is_judged_again=True),
-    row(passkeys.remove_passkey, Who.SELF, None, remove_passkey, is_recent=True),
+    row(passkeys.remove_passkey, Who.SELF, None, remove_passkey, is_recent=True, is_judged_again=True),
     row(
         passkeys.begin_confirming,
         Who.SELF,
@@ -207,7 +209,7 @@ ACCOUNT = [
         confirm_by_passkey,
         answer="passkey_refused",
     ),
-    row(identities.remove_identity, Who.SELF, None, remove_identity, is_recent=True),
+    row(identities.remove_identity, Who.SELF, None, remove_identity, is_recent=True, is_judged_again=True),
     row(
         identities.begin_at_provider,
         Who.ANYBODY,
