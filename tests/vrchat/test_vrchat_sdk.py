@@ -99,6 +99,46 @@ async def test_the_sdk_gives_a_role_invites_and_bans(
     ]
 
 
+async def test_the_sdk_opens_reads_and_closes_an_instance_and_invites_a_friend_to_it(
+    simulator: Simulator, client: vrchatapi.ApiClient
+) -> None:
+    seed = simulator.seed
+    world_id, friend = seed.world_ids[0], seed.friends[0]
+    asked = vrchatapi.CreateInstanceRequest(
+        world_id=world_id, type="group", owner_id=seed.group_id, group_access_type="members", region="eu",
+        role_ids=[seed.role_ids[0]], age_gate=True, queue_enabled=True,
+    )  # fmt: skip
+
+    def act(_groups: vrchatapi.GroupsApi) -> None:
+        instances = vrchatapi.InstancesApi(client)
+        assert vrchatapi.WorldsApi(client).get_world(world_id).name == "The Long Bar"
+        opened = instances.create_instance(asked)
+        assert (opened.world_id, opened.owner_id, opened.type) == (world_id, seed.group_id, "group")
+        assert opened.instance_id.count(f"~group({seed.group_id})") == 1
+        assert vrchatapi.FriendsApi(client).get_friend_status(friend).is_friend
+        assert not vrchatapi.FriendsApi(client).get_friend_status(seed.strangers[0]).is_friend
+        sent = vrchatapi.InviteApi(client).invite_user(
+            friend, vrchatapi.InviteRequest(f"{world_id}:{opened.instance_id}", message_slot=3)
+        )
+        assert (sent.type, sent.sender_user_id, sent.receiver_user_id) == ("invite", seed.bot_id, friend)
+        with pytest.raises(ForbiddenException, match="friends"):
+            vrchatapi.InviteApi(client).invite_user(
+                seed.strangers[0], vrchatapi.InviteRequest(f"{world_id}:{opened.instance_id}")
+            )
+        closed = instances.close_instance(world_id, opened.instance_id, hard_close=False)
+        assert closed.closed_at is not None
+        with pytest.raises(ForbiddenException, match="already closed"):
+            instances.close_instance(world_id, opened.instance_id)
+        assert instances.get_instance(world_id, "1~group(grp_unknown)") is None
+
+    await in_thread(client, act)
+    assert [entry.action for entry in simulator.ledger.entries] == [
+        "group.instance.create",
+        "instance.invite",
+        "group.instance.close",
+    ]
+
+
 async def test_the_sdk_sees_vrchats_refusals(simulator: Simulator, client: vrchatapi.ApiClient) -> None:
     seed = simulator.seed
 

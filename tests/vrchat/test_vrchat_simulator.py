@@ -179,9 +179,18 @@ async def test_the_two_meanings_of_a_members_403_are_kept_apart(
 
 async def test_every_edit_changes_what_is_read(simulator: Simulator, transport: Transport) -> None:
     seed = simulator.seed
-    group = simulator.world.groups[seed.group_id]
-    before = msgspec.json.encode(group)
+    location = f"{seed.world_ids[0]}:1~region(eu)~group({seed.group_id})~groupAccessType(members)"
+
+    def state() -> str:
+        return repr((simulator.world, sorted(map(sorted, simulator.world.friendships))))
+
+    before = state()
     arguments = {
+        "befriend": {"user_id": seed.bot_id, "other_id": seed.members[1]},
+        "unfriend": {"user_id": seed.bot_id, "other_id": seed.members[1]},
+        "open_instance": {"world_id": seed.world_ids[0], "number": "1"},
+        "close_instance": {"location": location},
+        "empty_instance": {"location": location},
         "take_grant": {"user_id": seed.bot_id, "grant": "group-bans-manage"},
         "give_grant": {"user_id": seed.bot_id, "grant": "group-data-manage"},
         "remove_member": {"user_id": seed.members[0]},
@@ -195,7 +204,7 @@ async def test_every_edit_changes_what_is_read(simulator: Simulator, transport: 
     assert {*arguments, "end_sessions"} == set(EDITS)
     for name, values in arguments.items():
         edit(simulator.clock, simulator.world, seed.group_id, name, **values)
-        after = msgspec.json.encode(group)
+        after = state()
         assert after != before, name
         before = after
     own = await evidence.read_own_member(transport, seed.group_id, seed.bot_id)

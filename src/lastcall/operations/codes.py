@@ -106,6 +106,18 @@ REASONS: dict[str, Reason] = {
     "provider_scope": Reason(
         "Answer of another group", "VRChat answered for something else. Check the target."
     ),
+    "destination_scope": Reason(
+        "Instance of another group", "Choose an instance that belongs to the club's own group."
+    ),
+    "destination_closed": Reason("Instance closed", "Choose an open instance and queue it anew."),
+    "friendship": Reason(
+        "Not a friend of the account",
+        "VRChat takes invites to an instance only between friends. The person has to befriend the account first.",
+    ),
+    "group_visibility": Reason(
+        "Group is not public",
+        "A public instance needs a public group. Choose another access, or open the group.",
+    ),
     "schema_drift": Reason(
         "Answer not understood", "VRChat answered in a form we do not know. Update Lastcall."
     ),

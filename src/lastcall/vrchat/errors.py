@@ -101,6 +101,30 @@ class ProviderScope(ProviderFault):
     reason = Code.PROVIDER_SCOPE
 
 
+class DestinationScope(ProviderFault):
+    """The instance belongs to another group, or the answer is about another instance."""
+
+    reason = Code.DESTINATION_SCOPE
+
+
+class DestinationClosed(ProviderFault):
+    """Nobody can join the instance any more."""
+
+    reason = Code.DESTINATION_CLOSED
+
+
+class NotFriends(ProviderFault):
+    """The person is no friend of the account, so VRChat would not take the invite."""
+
+    reason = Code.FRIENDSHIP
+
+
+class GroupVisibility(ProviderFault):
+    """A public instance in a group that is not public."""
+
+    reason = Code.GROUP_VISIBILITY
+
+
 class NotVisible(ProviderFault):
     """404: not there, or not for this account to see."""
 

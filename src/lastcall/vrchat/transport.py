@@ -36,7 +36,7 @@ StepObserver = Callable[[Step], Awaitable[None]]
 is here)."""
 
 _USER_AGENT = re.compile(r"[\w.-]+/[\w.+-]+ \S.{2,}", re.ASCII)
-_PATH = re.compile(r"(/[A-Za-z0-9_~.:()-]+)+", re.ASCII)
+_PATH = re.compile(r"(/([A-Za-z0-9_~.:()-]|%[0-9A-F]{2})+)+", re.ASCII)
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 T = TypeVar("T")

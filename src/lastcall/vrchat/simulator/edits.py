@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from lastcall.clock import Clock
-from lastcall.vrchat.simulator.model import Ban, Group, Member, World, made_id
+from lastcall.vrchat.simulator.model import Ban, Group, Instance, Member, World, made_id
 
 
 def _take_grant(_clock: Clock, _world: World, group: Group, user_id: str, grant: str) -> None:
@@ -52,6 +52,37 @@ def _set_privacy(_clock: Clock, _world: World, group: Group, privacy: str) -> No
     group.privacy = privacy
 
 
+def _befriend(_clock: Clock, world: World, _group: Group, user_id: str, other_id: str) -> None:
+    world.friendships.add(frozenset((world.users[user_id].id, world.users[other_id].id)))
+
+
+def _unfriend(_clock: Clock, world: World, _group: Group, user_id: str, other_id: str) -> None:
+    world.friendships.discard(frozenset((user_id, other_id)))
+
+
+def _open_instance(
+    _clock: Clock, world: World, group: Group, world_id: str, number: str, access: str = "members"
+) -> None:
+    """Its id is ``number~region(eu)~group(…)~groupAccessType(…)``."""
+    instance = Instance(
+        world_id=world.places[world_id].id,
+        id=f"{number}~region(eu)~group({group.id})~groupAccessType({access})",
+        group_id=group.id,
+        access=access,
+        region="eu",
+    )
+    world.instances[instance.location] = instance
+
+
+def _close_instance(clock: Clock, world: World, _group: Group, location: str) -> None:
+    world.instances[location].closed_at = clock.wall()
+
+
+def _empty_instance(_clock: Clock, world: World, _group: Group, location: str) -> None:
+    """The last one left: it is not active any more."""
+    world.instances[location].is_active = False
+
+
 def _end_sessions(_clock: Clock, world: World, _group: Group, user_id: str) -> None:
     world.sessions = {cookie: owner for cookie, owner in world.sessions.items() if owner != user_id}
 
@@ -66,6 +97,11 @@ EDITS: dict[str, Callable[..., None]] = {
     "delete_role": _delete_role,
     "transfer": _transfer,
     "set_privacy": _set_privacy,
+    "befriend": _befriend,
+    "unfriend": _unfriend,
+    "open_instance": _open_instance,
+    "close_instance": _close_instance,
+    "empty_instance": _empty_instance,
     "end_sessions": _end_sessions,
 }
 

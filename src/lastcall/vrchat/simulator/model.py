@@ -114,14 +114,55 @@ class Group:
 
 
 @dataclass
+class Place:
+    """What VRChat calls a world."""
+
+    id: str
+    name: str
+    author_id: str
+    created_at: datetime
+    capacity: int = 40
+
+
+@dataclass
+class Instance:
+    """A place opened by a group. ``id`` carries its tags; ``closed_at``: from then on nobody may join."""
+
+    world_id: str
+    id: str
+    group_id: str
+    access: str
+    region: str
+    role_ids: tuple[str, ...] = ()
+    is_age_gated: bool = False
+    has_queue: bool = False
+    calendar_entry_id: str | None = None
+    is_active: bool = True
+    closed_at: datetime | None = None
+
+    @property
+    def location(self) -> str:
+        return f"{self.world_id}:{self.id}"
+
+    def is_closed_at(self, moment: datetime) -> bool:
+        return self.closed_at is not None and self.closed_at <= moment
+
+
+@dataclass
 class World:
     """Everything. ``sessions`` maps an auth cookie to its user, ``second_factors`` likewise for
-    twoFactorAuth."""
+    twoFactorAuth, ``instances`` a location to its instance."""
 
     users: dict[str, User] = field(default_factory=dict)
     groups: dict[str, Group] = field(default_factory=dict)
+    places: dict[str, Place] = field(default_factory=dict)
+    instances: dict[str, Instance] = field(default_factory=dict)
+    friendships: set[frozenset[str]] = field(default_factory=set)
     sessions: dict[str, str] = field(default_factory=dict)
     second_factors: dict[str, str] = field(default_factory=dict)
+
+    def are_friends(self, one: str, other: str) -> bool:
+        return frozenset((one, other)) in self.friendships
 
     def user_named(self, username: str) -> User | None:
         return next((user for user in self.users.values() if username and user.username == username), None)

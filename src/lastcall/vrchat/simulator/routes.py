@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from lastcall.vrchat.simulator import auth, reads, writes
+from lastcall.vrchat.simulator import auth, places, reads, writes
 from lastcall.vrchat.simulator.messages import Reply, Request, flat_refusal
 from lastcall.vrchat.simulator.site import Site
 
@@ -33,6 +33,12 @@ _SIGNED_IN: list[tuple[str, re.Pattern[str], Callable[..., Reply]]] = [
         ("DELETE", "/groups/{group_id}/members/{user_id}/roles/{role_id}", writes.remove_role),
         ("POST", "/groups/{group_id}/invites", writes.invite),
         ("POST", "/groups/{group_id}/bans", writes.ban),
+        ("GET", "/worlds/{world_id}", places.get_place),
+        ("POST", "/instances", places.create_instance),
+        ("GET", "/instances/{location}", places.get_instance),
+        ("DELETE", "/instances/{location}", places.close_instance),
+        ("GET", "/user/{user_id}/friendStatus", places.get_friend_status),
+        ("POST", "/invite/{user_id}", places.invite_to_instance),
     )
 ]
 

@@ -6,11 +6,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from lastcall.vrchat.simulator.model import Group, Member, Role, User, World, made_id
+from lastcall.vrchat.simulator.model import Group, Member, Place, Role, User, World, made_id
 
 BOT_GRANTS = (
     "group-audit-view",
     "group-bans-manage",
+    "group-instance-age-gated-create",
+    "group-instance-calendar-link",
+    "group-instance-manage",
+    "group-instance-open-create",
+    "group-instance-plus-create",
+    "group-instance-public-create",
+    "group-instance-restricted-create",
     "group-invites-manage",
     "group-members-manage",
     "group-members-remove",
@@ -22,12 +29,14 @@ BOT_PASSWORD = "not-a-secret-of-anyone"  # noqa: S105 - the simulator's own, it 
 BOT_TOTP_SECRET = "JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP"  # noqa: S105 - as above
 ROLE_NAMES = ("Regular", "Host", "Greeter", "Photographer")
 STRANGERS = 20
+FRIENDS = 10
+WORLD_NAMES = ("The Long Bar", "Rooftop")
 
 
 @dataclass(frozen=True)
 class Seed:
     """The ids of a seeded club. ``members`` are those besides owner and account; ``strangers`` belong to no
-    group."""
+    group. ``friends`` are those members, at most ``FRIENDS``, who are friends of the account."""
 
     group_id: str
     owner_id: str
@@ -35,6 +44,8 @@ class Seed:
     role_ids: tuple[str, ...]
     members: tuple[str, ...]
     strangers: tuple[str, ...]
+    friends: tuple[str, ...] = ()
+    world_ids: tuple[str, ...] = ()
 
 
 def seed_club(
@@ -68,6 +79,13 @@ def seed_club(
     ]
     world.users |= {user.id: user for user in strangers}
     world.groups[group_id] = group
+    friends = [user.id for user in ordinary[::2]][:FRIENDS]
+    world.friendships |= {frozenset((bot.id, friend)) for friend in friends}
+    places = [
+        Place(made_id("wrld", key, place_name), place_name, owner.id, group.created_at)
+        for place_name in WORLD_NAMES
+    ]
+    world.places |= {place.id: place for place in places}
     return Seed(
         group_id,
         owner.id,
@@ -75,4 +93,6 @@ def seed_club(
         tuple(group.roles),
         tuple(user.id for user in ordinary),
         tuple(user.id for user in strangers),
+        tuple(friends),
+        tuple(place.id for place in places),
     )
