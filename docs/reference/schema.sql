@@ -785,6 +785,7 @@ AS $function$
 declare
     -- The age was true when the call arrived; what it waits for locks makes the evidence older, not younger.
     v_observed_at constant timestamptz := lastcall_now() - p_evidence_age;
+    v_is_locked boolean;
     v_is_stored boolean := false;
     v_is_told boolean;
 begin
@@ -800,6 +801,7 @@ begin
        for share of c
        for share of n
        for no key update of o;
+    v_is_locked := found;
 
     loop
         judged_at := lastcall_now();
@@ -818,7 +820,7 @@ begin
          cross join lateral authority(
                o.club_id, o.connection_id, o.epoch, o.actor_id, o.due_at, o.payload,
                p_account, p_permission, p_feature, p_grants, p_is_protective, judged_at) as a
-         where o.club_id = p_club and o.id = p_operation;
+         where o.club_id = p_club and o.id = p_operation and v_is_locked;
         if not found then
             outcome := case
                 when key_is_current(p_account, p_generation, judged_at) then 'claim_unavailable'
