@@ -132,6 +132,20 @@ async def test_both_spellings_of_the_scheme_and_a_socket_work(tcp_url: str, data
         await connection.close()
 
 
+async def test_statements_see_what_was_committed_before_them_whatever_the_server_prefers(
+    database: Database, database_url: str
+) -> None:
+    name = urlsplit(database_url).path.lstrip("/")
+    await database.pool.execute(f"alter database {name} set default_transaction_isolation = 'serializable'")
+    later = await Database.open(database_url)
+    async with later.transaction() as tx:
+        assert not await tx.raw.fetchval("select kill_switch from fleet_settings")
+        await database.pool.execute("update fleet_settings set kill_switch = true")
+        assert await tx.raw.fetchval("select kill_switch from fleet_settings")
+    assert await later.pool.fetchval("show transaction_isolation") == "read committed"
+    await later.close()
+
+
 async def test_a_vanished_peer_is_noticed_on_tcp(tcp_url: str) -> None:
     connection = await connect(tcp_url)
     channel = connection._transport.get_extra_info("socket")

@@ -109,6 +109,8 @@ async def connect(
             server_settings={
                 "application_name": application_name,
                 "timezone": "UTC",
+                # Locks first, and the next statement sees what was committed meanwhile: whatever the server prefers.
+                "default_transaction_isolation": "read committed",
                 "lock_timeout": _milliseconds(limits.lock),
                 "statement_timeout": _milliseconds(limits.statement),
                 "idle_in_transaction_session_timeout": _milliseconds(limits.idle_in_transaction),
