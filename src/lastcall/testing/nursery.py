@@ -78,28 +78,34 @@ def main() -> None:
     clock, barriers = Path(sys.argv[1]), Path(sys.argv[2])
     gc.freeze()
     living: set[int] = set()
-    for line in sys.stdin:
-        match line.rstrip("\n").split("\t"):
-            case ["start", role, log]:
-                answer = os.fork()
-                if answer == 0:
-                    _live(role, Path(log), clock, barriers)
-                living.add(answer)
-            case ["lives", pid]:
-                answer = _lives(living, int(pid), os.WNOHANG)
-            case ["signal", pid, number]:
-                answer = _lives(living, int(pid), os.WNOHANG)
-                if answer:
-                    os.kill(int(pid), int(number))
-            case ["kill", pid]:
-                if _lives(living, int(pid), os.WNOHANG):
-                    os.kill(int(pid), signal.SIGKILL)
-                answer = _lives(living, int(pid), 0)
-            case words:
-                raise ValueError(f"nobody here understands {words}")
-        print(answer, flush=True)  # noqa: T201 - the answer
-    for orphan in living:
-        os.kill(orphan, signal.SIGKILL)
+    try:
+        for line in sys.stdin:
+            print(_answer(line.rstrip("\n").split("\t"), living, clock, barriers), flush=True)  # noqa: T201
+    finally:  # ^C reaches the nursery as well, and children that are stopped hear nothing
+        for orphan in living:
+            os.kill(orphan, signal.SIGKILL)
+
+
+def _answer(words: list[str], living: set[int], clock: Path, barriers: Path) -> int:
+    match words:
+        case ["start", role, log]:
+            answer = os.fork()
+            if answer == 0:
+                _live(role, Path(log), clock, barriers)
+            living.add(answer)
+        case ["lives", pid]:
+            answer = _lives(living, int(pid), os.WNOHANG)
+        case ["signal", pid, number]:
+            answer = _lives(living, int(pid), os.WNOHANG)
+            if answer:
+                os.kill(int(pid), int(number))
+        case ["kill", pid]:
+            if _lives(living, int(pid), os.WNOHANG):
+                os.kill(int(pid), signal.SIGKILL)
+            answer = _lives(living, int(pid), 0)
+        case _:
+            raise ValueError(f"nobody here understands {words}")
+    return answer
 
 
 def _lives(living: set[int], pid: int, options: int) -> int:
