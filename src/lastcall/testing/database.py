@@ -11,7 +11,7 @@ import os
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import unquote, urlsplit, urlunsplit
 
 import asyncpg
 import pytest
@@ -39,6 +39,9 @@ makes copying the template four times as fast."""
 OLDEST = DISTRIBUTION / "15" / "bin"
 """Debian's PostgreSQL 15, the floor, on which tests marked ``postgres15`` run as well where it is installed.
 """
+
+CHEAP_SINCE = 16
+"""The first version in which a role says how often its password is hashed; each sign-in hashes as often."""
 
 _TEMPLATE = "lastcall_template"
 _REUSE = Path(__file__).with_name("reuse.sql")
@@ -206,6 +209,7 @@ def test_clock(database_url: str) -> TestClock:
 async def _test_server(bin_dir: Path | None, loop: asyncio.AbstractEventLoop) -> AsyncIterator[TestServer]:
     async with temporary_server(bin_dir, FAST) as server:
         test_server = TestServer(server, loop)
+        await _make_sign_in_cheap(server.maintenance_url)
         url = await test_server.create(_TEMPLATE, template=None)
         await migrate(url, SCHEMA)
         connection = await connect(url)
@@ -215,3 +219,15 @@ async def _test_server(bin_dir: Path | None, loop: asyncio.AbstractEventLoop) ->
         await connection.close()
         yield test_server
         await test_server.close()
+
+
+async def _make_sign_in_cheap(url: str) -> None:
+    """The same password, hashed once and not 4096 times: tests connect all the time, and both sides hash."""
+    connection = await connect(url)
+    try:
+        if connection.get_server_version().major >= CHEAP_SINCE:
+            password = unquote(urlsplit(url).password or "")
+            await connection.execute("set scram_iterations = 1")
+            await connection.execute(f"alter role current_user password '{password}'")
+    finally:
+        await connection.close()
