@@ -17,7 +17,7 @@ from lastcall.db.database import Database
 from lastcall.deadlines.signals import Missed
 from lastcall.deadlines.wake import WakeChannel
 from lastcall.errors import NotSignedIn
-from lastcall.testing.waiting import eventually
+from lastcall.testing.waiting import WITHIN, eventually
 
 
 class Given:
@@ -57,7 +57,7 @@ async def test_a_collector_parked_at_one_process_is_told_of_work_made_in_another
         now = await tx.raw.fetchval("select lastcall_now()")
         source.work = [Ready(site.club_id, site.connection_id, now)]
         tx.publish(work(site.worker.account_id, now))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(WITHIN):
         assert await waiting == [Due(site.club_id, site.connection_id)]
 
 
@@ -89,7 +89,7 @@ async def test_after_the_channel_was_away_boards_and_keys_are_read_again(site):
     ]
     sent = site.db.statements
     site.db.bus.deliver([Missed()])
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(WITHIN):
         assert await waiting
     assert source.reads == 2
     read = site.db.statements

@@ -18,7 +18,7 @@ from lastcall.db.ids import new_id
 from lastcall.errors import Unavailable
 from lastcall.testing.fake_clock import FakeClock
 from lastcall.testing.quiet import assert_quiet
-from lastcall.testing.waiting import eventually
+from lastcall.testing.waiting import WITHIN, eventually
 
 LONG = timedelta(minutes=5)
 SHORT = timedelta(milliseconds=50)
@@ -73,13 +73,16 @@ def wait(board: WorkBoard, site: Site, life: timedelta = LONG, worker_id: UUID |
 
 
 async def parked(board: WorkBoard, site: Site) -> None:
-    """Until the board has nothing left to do for whoever waits."""
-    sent = -1
+    """Until the board has nothing left to do for whoever waits: all is read, and none of it under way."""
 
-    async def is_still() -> bool:
-        nonlocal sent
-        before, sent = sent, site.db.statements
-        return before == sent and any(presence.is_waiting for presence in board.presence())
+    def is_still() -> bool:
+        account = board._accounts.get(site.worker.account_id)
+        return (
+            account is not None
+            and bool(account.waiters)
+            and not account.reading.locked()
+            and not board._needs_reading(account)
+        )
 
     await eventually(is_still)
 
@@ -93,7 +96,7 @@ async def test_a_waiter_is_told_when_work_is_committed(site, board):
     waiting = wait(board, site)
     await parked(board, site)
     await add(site)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(WITHIN):
         assert await waiting == [Due(site.club_id, site.connection_id)]
 
 
@@ -109,7 +112,7 @@ async def test_a_later_signal_about_earlier_work_brings_the_answer_forward(site,
     waiting = wait(board, site)
     await parked(board, site)
     await add(site, timedelta(seconds=0.2))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(WITHIN):
         assert await waiting
 
 
@@ -144,7 +147,7 @@ async def test_one_due_connection_is_offered_to_one_of_several_workers(site, boa
     waiting = [wait(board, site, worker_id=new_id()) for _ in range(3)]
     await parked(board, site)
     await add(site)
-    await asyncio.wait(waiting, timeout=20, return_when=asyncio.FIRST_COMPLETED)
+    await asyncio.wait(waiting, timeout=WITHIN, return_when=asyncio.FIRST_COMPLETED)
     await parked(board, site)
     pending = [task for task in waiting if not task.done()]
     assert len(pending) == 2
@@ -156,11 +159,11 @@ async def test_a_newer_wait_of_the_same_worker_ends_the_older_with_nothing(site,
     older = wait(board, site)
     await parked(board, site)
     newer = wait(board, site)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(WITHIN):
         assert await older == []
     assert not newer.done()
     await add(site)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(WITHIN):
         assert await newer
 
 
@@ -176,7 +179,7 @@ async def test_stopping_ends_every_wait_at_once_and_refuses_new_ones(site, board
     waiting = [wait(board, site, worker_id=new_id()) for _ in range(3)]
     await parked(board, site)
     board.stop()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(WITHIN):
         assert await asyncio.gather(*waiting) == [[], [], []]
     with pytest.raises(Unavailable):
         await wait(board, site)
@@ -189,7 +192,7 @@ async def test_a_leased_connection_is_not_offered_until_its_lease_is_released(si
     await parked(board, site)
     assert not waiting.done()
     await release_lease(site.db, site.worker, held)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(WITHIN):
         assert await waiting == [Due(site.club_id, site.connection_id)]
 
 
@@ -203,7 +206,7 @@ async def test_a_connection_that_may_not_work_is_not_offered_until_it_may(site, 
     await parked(board, site)
     assert not waiting.done()
     await set_fleet_switch(site.db, None, is_on=False)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(WITHIN):
         assert await waiting
 
 
@@ -231,7 +234,7 @@ async def test_new_work_of_a_connection_is_offered_without_that_pause(site, rows
     for one in (test_clock, clock):
         await one.advance(timedelta(milliseconds=100))
     await add(site)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(WITHIN):
         assert await wait(board, site)
 
 
@@ -251,7 +254,7 @@ async def test_a_commit_of_unknown_outcome_makes_the_board_look(site, board, row
     await add(site, says=False)
     assert not waiting.done()
     site.db.bus.unclear([work(site.worker.account_id)], xid=1)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(WITHIN):
         assert await waiting
 
 
@@ -270,7 +273,7 @@ async def test_an_account_that_a_command_lets_go_on_is_looked_at_again_by_the_ne
     assert await board.wait(site.worker.account_id, new_id(), SHORT) == []
     # A command of the host runs in a process of its own, and tells this one nothing.
     await site.set("accounts", kill_switch=False)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(WITHIN):
         due = await board.wait(site.worker.account_id, new_id(), LONG)
     assert due == [Due(site.club_id, site.connection_id)]
 
@@ -286,6 +289,6 @@ async def test_a_clock_that_was_set_forward_makes_what_is_due_by_it_due(site, ro
     assert await waiting == []
     await test_clock.advance(timedelta(hours=2))
     clock.set_wall(clock.wall() + timedelta(hours=2))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(WITHIN):
         due = await board.wait(site.worker.account_id, new_id(), LONG)
     assert due == [Due(site.club_id, site.connection_id)]

@@ -24,7 +24,7 @@ from lastcall.deadlines.sweep import SweepOwner
 from lastcall.deadlines.wake import WakeChannel
 from lastcall.testing.fake_clock import FakeClock
 from lastcall.testing.proxy import Cut, CuttingProxy
-from lastcall.testing.waiting import eventually
+from lastcall.testing.waiting import WITHIN, eventually
 from tests.deadlines.due_rows import TABLE, DueRows
 
 DUE = datetime(2031, 5, 6, 7, 8, 9, 123_456, tzinfo=UTC)
@@ -194,7 +194,7 @@ async def test_a_channel_that_cannot_connect_tries_on_and_stops_when_asked(datab
     await clock.advance(timedelta(minutes=2))
     gaps = [round(b - a) for a, b in itertools.pairwise(attempts)]
     assert gaps == [1, 2, 4, 8, 16, 30, 30]
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(WITHIN):
         await channel.stop()
     await db.close()
 

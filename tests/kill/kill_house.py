@@ -166,7 +166,7 @@ class House:
         self._processes[name] = self._nurseries[-1].start(name, log)
         if name != "collector":
             port = self._environment["LASTCALL_PORT" if name == "server" else "LASTCALL_SIMULATOR_PORT"]
-            await eventually(lambda: self._answers(name, int(port)), within=30, message=self.log(name))
+            await eventually(lambda: self._answers(name, int(port)), within=WITHIN, message=self.log(name))
 
     def _answers(self, name: str, port: int) -> bool:
         if not self._processes[name].is_running():
