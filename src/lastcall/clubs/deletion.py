@@ -21,7 +21,7 @@ from lastcall.db.database import Database
 from lastcall.db.tables import Directory
 from lastcall.db.transaction import Transaction
 from lastcall.deadlines.owner import Position, Reading
-from lastcall.deadlines.paged import PagedOwner
+from lastcall.deadlines.paged import PagedOwner, behind
 from lastcall.deadlines.poison import Candidate
 
 ROWS = 500
@@ -60,13 +60,13 @@ class ClubDeletion:
 
     async def next_deadline(self, beyond: Position | None = None) -> Reading:
         """Deleting is due at once."""
-        row = await self._db.pool.fetchrow(_NEXT, *_behind(beyond))
+        row = await self._db.pool.fetchrow(_NEXT, *behind(beyond))
         assert row is not None
         return Reading(row["now"], row["deadline"])
 
     async def first(self, beyond: Position | None) -> Candidate | None:
         """The club that was deleted first."""
-        row = await self._db.pool.fetchrow(_FIRST, *_behind(beyond))
+        row = await self._db.pool.fetchrow(_FIRST, *behind(beyond))
         if row is None:
             return None
         return Candidate(row["id"], row["id"], Position(row["updated_at"], row["id"]))
@@ -101,10 +101,6 @@ async def _remove_club(tx: Transaction, tables: list[Table], club_id: UUID) -> N
             return
     await tx.execute(delete(Directory).where(Directory.club_id == club_id))
     await tx.execute(delete(Club).where(Club.id == club_id, Club.state == "deleting"))
-
-
-def _behind(beyond: Position | None) -> tuple[object, object]:
-    return (None, None) if beyond is None else (beyond.time, beyond.id)
 
 
 def club_deletion_owner(db: Database, clock: Clock = SYSTEM_CLOCK) -> PagedOwner:

@@ -19,7 +19,7 @@ from lastcall.db.clock import NOW
 from lastcall.db.database import Database
 from lastcall.db.transaction import Transaction
 from lastcall.deadlines.owner import Position, Reading
-from lastcall.deadlines.paged import PagedOwner
+from lastcall.deadlines.paged import PagedOwner, behind
 from lastcall.deadlines.poison import Candidate
 from lastcall.deadlines.signals import Signal
 from lastcall.decisions.retention import JOIN_REQUEST_RETENTION, refresh
@@ -68,13 +68,13 @@ class RetentionRefreshes:
 
     async def next_deadline(self, beyond: Position | None = None) -> Reading:
         """A refresh is due at once."""
-        row = await self._db.pool.fetchrow(_NEXT, *_behind(beyond))
+        row = await self._db.pool.fetchrow(_NEXT, *behind(beyond))
         assert row is not None
         return Reading(row["now"], row["deadline"])
 
     async def first(self, beyond: Position | None) -> Candidate | None:
         """The club that changed first."""
-        row = await self._db.pool.fetchrow(_FIRST, *_behind(beyond))
+        row = await self._db.pool.fetchrow(_FIRST, *behind(beyond))
         if row is None:
             return None
         return Candidate(row["club_id"], row["club_id"], Position(row["asked_at"], row["club_id"]))
@@ -109,10 +109,6 @@ class RetentionRefreshes:
                 await tx.execute(update(RetentionRefresh).where(*mine).values(after_id=page[-1].id))
             else:
                 await tx.execute(delete(RetentionRefresh).where(*mine))
-
-
-def _behind(beyond: Position | None) -> tuple[object, object]:
-    return (None, None) if beyond is None else (beyond.time, beyond.id)
 
 
 def retention_refresh_owner(db: Database, clock: Clock = SYSTEM_CLOCK) -> PagedOwner:
