@@ -16,6 +16,7 @@ from lastcall.access.acceptance import accept_invite
 from lastcall.access.deciding import approve_join_request, reject_join_request, withdraw_join_request
 from lastcall.access.requests import AgentSubject, PersonSubject, record_join_request
 from lastcall.clubs.gates import bump_gate
+from lastcall.clubs.life import archive_club, unarchive_club
 from lastcall.clubs.permissions import Permission
 from lastcall.clubs.staff import assign_role, revoke_role
 from lastcall.db.database import Database
@@ -224,3 +225,19 @@ async def test_only_the_requester_withdraws_and_a_note_is_bounded(db: Database, 
     await withdraw_join_request(db, door.guest, door.club_id, request)
     with pytest.raises(Conflict):
         await withdraw_join_request(db, door.guest, door.club_id, request)
+
+
+async def test_an_archived_club_invites_nobody_and_lets_nobody_in(db: Database, door: Door) -> None:
+    waiting = await accept_invite(db, door.guest, (await door.invite(approves=False)).token)
+    await archive_club(db, None, door.club_id)
+    for attempt in (
+        door.invite(),
+        approve_join_request(db, door.owner, door.club_id, waiting.request_id),
+    ):
+        with pytest.raises(Conflict) as refused:
+            await attempt
+        assert refused.value.code == "club_inactive"
+    assert await door.held_by(door.guest) == set()
+    await unarchive_club(db, None, door.club_id)
+    await approve_join_request(db, door.owner, door.club_id, waiting.request_id)
+    assert await door.held_by(door.guest) == {"event_staff"}

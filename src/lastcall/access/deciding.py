@@ -17,6 +17,7 @@ from lastcall.access.policy import handed_on, join_request_unknown, require_read
 from lastcall.access.requests import Decided, RequestStatus, write_join_request_change
 from lastcall.access.tables import Invite, JoinRequest
 from lastcall.clubs.gates import bump_gate
+from lastcall.clubs.policy import require_open
 from lastcall.clubs.staff import grant_roles
 from lastcall.clubs.tables import Club
 from lastcall.db.database import Database
@@ -37,10 +38,12 @@ async def approve_join_request(
 
     Needs ``decide_access`` (without it the request is unknown), and for each role somebody who may hand it on
     now: the inviter, else the actor. Raises ``Conflict`` when it was decided already (with what it is), when
-    the person is not there any more or owns the club, and for an agent; ``NotAllowed`` for one's own request.
+    the person is not there any more or owns the club, for an agent, and in an archived club; ``NotAllowed`` for
+    one's own request.
     """
     note = valid_note(note, most=NOTE_LENGTH)
     async with _held(db, actor, club_id, request_id) as (tx, request):
+        await require_open(tx, club_id)
         if request.subject_kind == "agent":
             raise Conflict(
                 "agents_wait", "Programs cannot be let in by this version.", advice="Reject it, or wait."

@@ -15,7 +15,7 @@ from lastcall.access.policy import handed_on
 from lastcall.access.tables import Invite
 from lastcall.clubs.activity import log
 from lastcall.clubs.permissions import Permission
-from lastcall.clubs.policy import require, require_staff
+from lastcall.clubs.policy import require, require_open, require_staff
 from lastcall.clubs.tables import StaffRole
 from lastcall.db.bus import Hint
 from lastcall.db.clock import NOW
@@ -74,7 +74,8 @@ async def create_invite(
     Needs ``manage_staff``, for agents ``manage_agents``, and each role must be one that the actor may hand on.
     With ``email`` only a person with that address, verified, can accept. ``approves`` (people only) lets the
     acceptance be approved by the actor's authority as it is then; otherwise it waits for a decision.
-    Raises ``Invalid`` for no role, a malformed address or note, and too many open invites.
+    Raises ``Invalid`` for no role, a malformed address or note, and too many open invites, and ``Conflict`` in an
+    archived club.
     """
     email = valid_address(email) if email is not None and email.strip() else None
     note = valid_note(note, most=NOTE_LENGTH)
@@ -88,6 +89,7 @@ async def create_invite(
     invite_id, token = new_id(), new_token()
     async with db.transaction() as tx:
         await _require(tx, actor, club_id, kind)
+        await require_open(tx, club_id)
         await _require_handed_on(tx, actor, club_id, roles)
         await _require_room(tx, club_id)
         data_written(tx)

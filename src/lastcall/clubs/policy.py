@@ -15,7 +15,7 @@ from sqlalchemy import TextClause, text
 
 from lastcall.clubs.permissions import ALL_PERMISSIONS, Permission
 from lastcall.db.transaction import Reader, Transaction
-from lastcall.errors import NotAllowed, NotFound
+from lastcall.errors import Conflict, NotAllowed, NotFound
 from lastcall.people.actor import Actor
 from lastcall.people.holding import hold_operator, require_operator_now, require_token_now
 from lastcall.people.scopes import Scope
@@ -51,6 +51,7 @@ class Standing:
 _LOOK = text("select * from club_standing(:club_id, :person_id)")
 _HOLD_AND_LOOK = text("select * from held_club_standing(:club_id, :person_id)")
 _EXISTS = text("select 1 from clubs where id = :club_id and state <> 'deleting'")
+_IS_OPEN = text("select 1 from clubs where id = :club_id and state in ('active', 'paused')")
 
 _NOBODY = Standing(is_owner=False, is_staff=False, permissions=frozenset(), provider_role_ids=frozenset())
 
@@ -141,6 +142,13 @@ async def require_owner_or_operator(
             raise club_unknown()
         return
     await require_owner(tx, actor, club_id, scope=scope)
+
+
+async def require_open(tx: Transaction, club_id: UUID) -> None:
+    """For what begins something new in a club: raises ``Conflict`` in an archived one. Ask it with the gate held,
+    which archiving moves."""
+    if await tx.scalar(_IS_OPEN, {"club_id": club_id}) is None:
+        raise Conflict("club_inactive", "This club is archived.", advice="Bring it back first.")
 
 
 def club_unknown() -> NotFound:
