@@ -4,7 +4,7 @@ schema, so that no table is forgotten.
 Children go before what they refer to, in pages of a transaction each. Where it is, is only remembered to save
 probes; after a crash the next step begins anew at the first table and finds what is left. The last step takes the
 club's row alone, so that nobody can add to it any more, looks through all tables once again, and only when they are
-empty removes the names in the directory and the club itself.
+empty removes the club itself.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from sqlalchemy import Table, delete, select
 
 from lastcall.clock import SYSTEM_CLOCK, Clock
 from lastcall.clubs.life import CLUB_DELETION
-from lastcall.clubs.tables import Club
+from lastcall.clubs.tables import Club, tables_of_clubs
 from lastcall.db.base import Base
 from lastcall.db.database import Database
 from lastcall.db.tables import Directory
@@ -44,11 +44,11 @@ _FIRST = """
 """
 
 
-def tables_of_clubs() -> list[Table]:
-    """Every table whose rows belong to a club, those that refer to others first. The directory is not among
-    them: its names are freed last, with the club."""
-    tables = [table for table in reversed(Base.metadata.sorted_tables) if "club_id" in table.c]
-    return [table for table in tables if table.name != Directory.__tablename__]
+def walked() -> list[Table]:
+    """Every table whose rows belong to a club, those that refer to others first. The directory is the last: what
+    a club is known by is free when nothing else is left of it."""
+    tables = [table for table in reversed(tables_of_clubs()) if table is not Directory.__table__]
+    return [*tables, Base.metadata.tables[Directory.__tablename__]]
 
 
 class ClubDeletion:
@@ -74,7 +74,7 @@ class ClubDeletion:
     async def step(self, candidate: Candidate) -> None:
         """Remove one page, or the club when none is left."""
         club_id = candidate.club_id
-        tables = tables_of_clubs()
+        tables = walked()
         for place in range(self._reached.pop(club_id, 0), len(tables)):
             if await self._remove_page(tables[place], club_id):
                 self._reached[club_id] = place
@@ -99,7 +99,6 @@ async def _remove_club(tx: Transaction, tables: list[Table], club_id: UUID) -> N
     for table in tables:
         if await tx.scalar(select(1).select_from(table).where(table.c.club_id == club_id).limit(1)):
             return
-    await tx.execute(delete(Directory).where(Directory.club_id == club_id))
     await tx.execute(delete(Club).where(Club.id == club_id, Club.state == "deleting"))
 
 

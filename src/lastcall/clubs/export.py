@@ -14,8 +14,9 @@ from uuid import UUID
 from sqlalchemy import Column, Table, select, tuple_
 
 from lastcall.clubs.activity import COMMAND_LINE, log
-from lastcall.clubs.policy import club_unknown, require_owner
-from lastcall.clubs.tables import Club
+from lastcall.clubs.policy import require_owner
+from lastcall.clubs.queries import read_settings
+from lastcall.clubs.tables import Club, tables_of_clubs
 from lastcall.db.base import Base
 from lastcall.db.database import Database
 from lastcall.db.transaction import Reader
@@ -36,21 +37,12 @@ async def export_club(db: Database, actor: Actor | None, club_id: UUID) -> Async
     async with db.transaction() as tx:
         if actor is not None:
             await require_owner(tx, actor, club_id, scope=Scope.CLUBS)
-        elif await tx.scalar(select(Club.id).where(Club.id == club_id)) is None:
-            raise club_unknown()
+        else:
+            await read_settings(tx, club_id)
         await log(tx, club_id, actor or COMMAND_LINE, "club.exported", "club", club_id)
-    for table in tables_of_clubs():
+    for table in (Base.metadata.tables[Club.__tablename__], *tables_of_clubs()):
         async for row in _rows(db, actor, table, club_id):
             yield json_line({"table": str(table.name), **row})
-
-
-def tables_of_clubs() -> list[Table]:
-    """The club itself and every table whose rows belong to one, parents first."""
-    return [
-        table
-        for table in Base.metadata.sorted_tables
-        if table is Club.__table__ or "club_id" in table.columns
-    ]
 
 
 async def _rows(

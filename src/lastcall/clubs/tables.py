@@ -12,6 +12,7 @@ from sqlalchemy import (
     ColumnElement,
     ForeignKey,
     Index,
+    Table,
     Text,
     UniqueConstraint,
     Uuid,
@@ -28,6 +29,11 @@ DATABASE_NOW = text("lastcall_now()")
 DEFAULT_RETENTION_DAYS = 90  # the retention contract's archive deadline
 DELETING_INDEX = "clubs_deleting_idx"
 MAX_RETENTION_DAYS = 3650  # the widest span a queue may name
+
+
+def tables_of_clubs() -> list[Table]:
+    """Every table whose rows belong to a club, by the schema, those that others refer to first."""
+    return [table for table in Base.metadata.sorted_tables if "club_id" in table.columns]
 
 
 class Forward:
