@@ -57,8 +57,8 @@ async def test_a_connection_that_cannot_be_is_refused_and_leaves_nothing(site):
     for changes, error, code in (
         ({"group_id": "usr_1"}, Invalid, "group_malformed"),
         ({"group_id": "grp_\n"}, Invalid, "group_malformed"),
-        ({"group_name": "  "}, Invalid, "group_name_malformed"),
-        ({"group_name": "x" * 81}, Invalid, "group_name_malformed"),
+        ({"group_name": "  "}, Invalid, "name_malformed"),
+        ({"group_name": "x" * 81}, Invalid, "name_malformed"),
         ({"account_id": new_id()}, NotFound, "account_unknown"),
     ):
         with pytest.raises(error) as refusal:

@@ -24,7 +24,8 @@ from lastcall.db.clock import NOW
 from lastcall.db.database import Database
 from lastcall.db.ids import new_id
 from lastcall.db.transaction import Transaction
-from lastcall.errors import Conflict, Invalid, NotFound
+from lastcall.errors import Conflict, NotFound
+from lastcall.names import valid_name
 from lastcall.people.actor import Actor
 from lastcall.people.tables import Person
 
@@ -163,14 +164,7 @@ def _subject_columns(subject: PersonSubject | AgentSubject) -> dict[str, Any]:
         case PersonSubject(person_id=person_id, email=email):
             return {"subject_kind": "person", "person_id": person_id, "email": email}
         case AgentSubject(name=name):
-            name = name.strip()
-            if not 1 <= len(name) <= AGENT_NAME_LENGTH or not name.isprintable():
-                raise Invalid(
-                    "name_malformed",
-                    "The agent's name is empty, too long or holds control characters.",
-                    advice=f"Give a name of 1 to {AGENT_NAME_LENGTH} printable characters.",
-                    field="agent_name",
-                )
+            name = valid_name(name, "agent_name", most=AGENT_NAME_LENGTH, what="The agent's name")
             return {"subject_kind": "agent", "agent_name": name}
 
 

@@ -10,7 +10,7 @@ from sqlalchemy import delete, insert, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from lastcall.clubs.activity import COMMAND_LINE, System, log
-from lastcall.clubs.tables import Club
+from lastcall.clubs.policy import require_open
 from lastcall.connections.gates import raise_gate
 from lastcall.connections.leases import end_open_leases
 from lastcall.connections.listeners import EpochEnd, epoch_ends
@@ -25,11 +25,11 @@ from lastcall.db.ids import new_id
 from lastcall.db.tables import Directory
 from lastcall.db.transaction import Transaction
 from lastcall.errors import Conflict, Invalid, NotFound
+from lastcall.names import valid_name
 from lastcall.people.actor import Actor
 
 GROUP_DIRECTORY = "vrchat_group"
 """A VRChat group is connected to at most one club: the directory kind under which that is held."""
-NAME_LENGTH = 80  # characters
 _GROUP = re.compile(r"grp_[A-Za-z0-9_-]{1,96}")
 
 
@@ -50,11 +50,12 @@ async def connect_club(
     name, ``NotFound`` for an unknown account, ``Conflict`` when the club is connected, the group belongs to
     another club, or the account does not work.
     """
-    _check(group_id, group_name)
+    _check_group(group_id)
+    group_name = valid_name(group_name, "group_name", what="The group's name")
     connection_id = new_id()
     async with db.transaction() as tx:
         await require_connection_manager(tx, actor, club_id)
-        await _require_open(tx, club_id)
+        await require_open(tx, club_id)
         await _require_ready(tx, account_id)
         await _refuse_connected(tx, club_id)
         await _take_group(tx, group_id, club_id)
@@ -63,7 +64,7 @@ async def connect_club(
                 club_id=club_id,
                 id=connection_id,
                 group_id=group_id,
-                group_name=group_name.strip(),
+                group_name=group_name,
                 account_id=account_id,
                 state=ConnectionState.ACTIVE.value,
                 epoch=NOW,
@@ -154,29 +155,13 @@ async def set_features(
         tx.publish(Hint(club_id, CONNECTION_TOPIC))
 
 
-def _check(group_id: str, group_name: str) -> None:
+def _check_group(group_id: str) -> None:
     if _GROUP.fullmatch(group_id) is None:
         raise Invalid(
             "group_malformed",
             f"“{group_id}” is not a VRChat group id.",
             advice="Copy it from the address of the group's page; it begins with grp_.",
             field="group_id",
-        )
-    name = group_name.strip()
-    if not 1 <= len(name) <= NAME_LENGTH or not name.isprintable():
-        raise Invalid(
-            "group_name_malformed",
-            "The group's name is empty, too long or holds control characters.",
-            advice=f"Give a name of 1 to {NAME_LENGTH} printable characters.",
-            field="group_name",
-        )
-
-
-async def _require_open(tx: Transaction, club_id: UUID) -> None:
-    state = await tx.scalar(select(Club.state).where(Club.id == club_id))
-    if state not in {"active", "paused"}:
-        raise Conflict(
-            "club_inactive", "An archived club has no connection.", advice="Bring the club back first."
         )
 
 
