@@ -13,7 +13,7 @@ from typing import Any, TypeVar, get_args, get_type_hints
 from uuid import UUID
 
 import msgspec
-from sqlalchemy import select
+from sqlalchemy import Row, Select, select
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from lastcall.clubs.activity import log
@@ -105,7 +105,8 @@ class VisibilityView(msgspec.Struct, frozen=True):
 async def visibility_of(tx: Reader, actor: Actor, club_id: UUID) -> list[VisibilityView]:
     """Every category with its audience. Owner only."""
     await require_owner(tx, actor, club_id, scope=Scope.READ)
-    return [await _read(tx, club_id, category) for category in Category]
+    chosen = {row.category: row for row in (await tx.execute(_choices(club_id))).all()}
+    return [_view(category, chosen.get(category.value)) for category in Category]
 
 
 async def set_visibility(
@@ -227,13 +228,18 @@ def _check(category: Category, audience: Audience, role_ids: list[UUID]) -> None
 
 
 async def _read(tx: Reader, club_id: UUID, category: Category) -> VisibilityView:
-    row = (
-        await tx.execute(
-            select(Visibility.audience, Visibility.role_ids, Visibility.updated_at).where(
-                Visibility.club_id == club_id, Visibility.category == category.value
-            )
-        )
-    ).one_or_none()
+    found = await tx.execute(_choices(club_id).where(Visibility.category == category.value))
+    return _view(category, found.one_or_none())
+
+
+def _choices(club_id: UUID) -> Select[*tuple[Any, ...]]:
+    choices: Select[*tuple[Any, ...]] = select(
+        Visibility.category, Visibility.audience, Visibility.role_ids, Visibility.updated_at
+    ).where(Visibility.club_id == club_id)
+    return choices
+
+
+def _view(category: Category, row: Row[Any] | None) -> VisibilityView:
     if row is None:
         return VisibilityView(category, category.default, (), None)
     return VisibilityView(category, Audience(row.audience), tuple(row.role_ids), row.updated_at)
