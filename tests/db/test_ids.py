@@ -40,3 +40,8 @@ def test_nothing_else_is_an_id(text: str) -> None:
 def test_an_id_of_the_wrong_shape_is_refused_in_one_sentence(text: str) -> None:
     with pytest.raises(Invalid, match="not a Lastcall id"):
         decode_id(text)
+
+
+def test_a_text_of_a_million_letters_is_refused_by_its_length() -> None:
+    with pytest.raises(Invalid):
+        decode_id("7" * 1_000_000)  # as a number it takes longer than the test may
