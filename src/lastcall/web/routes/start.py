@@ -10,7 +10,8 @@ from litestar import Response, get
 from litestar.di import NamedDependency
 from litestar.params import FromPath
 
-from lastcall.clubs.queries import ClubSettings, Roster, club_settings, roster
+from lastcall.clubs.permissions import PRESETS
+from lastcall.clubs.queries import ClubSettings, RoleView, Roster, club_settings, roles_of, roster
 from lastcall.clubs.visibility import VisibilityView, visibility_of
 from lastcall.connections.queries import ConnectionCard, connection_card
 from lastcall.operations.queries import history, upcoming
@@ -42,11 +43,12 @@ async def guide(
         club_id = page.club.id
         settings = await club_settings(tx, visitor.actor, club_id)
         staff = await roster(tx, visitor.actor, club_id)
+        roles = await roles_of(tx, club_id)
         visibility = await visibility_of(tx, visitor.actor, club_id)
         card = await connection_card(tx, club_id)
         reader = (page.standing, visitor.actor, club_id)
         has_acted = bool(await upcoming(tx, *reader, limit=1) or await history(tx, *reader, limit=1))
-    steps = _steps(settings, staff, visibility, card, has_acted=has_acted)
+    steps = _steps(settings, staff, roles, visibility, card, has_acted=has_acted)
     done = sum(step.is_done for step in steps)
     return web.pages.show(request, "start.html", page.place("start"), page.now, steps=steps, done=done)
 
@@ -54,6 +56,7 @@ async def guide(
 def _steps(
     settings: ClubSettings,
     staff: Roster,
+    roles: Sequence[RoleView],
     visibility: Sequence[VisibilityView],
     card: ConnectionCard | None,
     *,
@@ -71,7 +74,7 @@ def _steps(
         Step(
             "Say what each role allows",
             "Three roles are there to begin with. Change them until they fit how you work.",
-            any(member.role_ids for member in staff.members),
+            not _are_as_given(roles),
             "Roles",
             "roles",
         ),
@@ -106,6 +109,13 @@ def _steps(
             "new",
         ),
     ]
+
+
+def _are_as_given(roles: Sequence[RoleView]) -> bool:
+    """Whether the roles say what they say in every new club."""
+    return {(role.preset_key, role.name, role.description, role.permissions) for role in roles} == {
+        (preset.key, preset.name, preset.description, preset.permissions) for preset in PRESETS
+    } and not any(role.provider_role_ids or role.assignable_role_ids for role in roles)
 
 
 HANDLERS = (guide,)
