@@ -10,7 +10,7 @@ from litestar.di import NamedDependency
 from litestar.params import FromPath, FromQuery
 from litestar.response import Redirect
 
-from lastcall.db.cursor import Cursor, read_cursor, write_cursor
+from lastcall.db.cursor import read_cursor
 from lastcall.errors import Conflict, Invalid, NotFound
 from lastcall.people.erasing import erase_person
 from lastcall.people.queries import PersonView, audit_page, people_page, person_for_operators
@@ -18,6 +18,7 @@ from lastcall.people.service import add_person, block_person, set_operator, unbl
 from lastcall.web.access import Access, Visitor, access
 from lastcall.web.audit_words import detail_words, words_for
 from lastcall.web.pages import PageRequest, Place, form_fields, go_to
+from lastcall.web.paging import older
 from lastcall.web.room import Web, database_now
 from lastcall.web.routes.scheduled import known_id
 
@@ -171,7 +172,7 @@ async def show_audit(
         now,
         entries=entries,
         person=person,
-        older=_more("/operator/audit", AUDIT, entries.next, about=about),
+        older=older("/operator/audit", AUDIT, entries.next, about=about),
         words=words_for,
         details=detail_words,
     )
@@ -198,7 +199,7 @@ async def _list(
         status=problem.status if problem else 200,
         people=people,
         search=search,
-        more=_more("/operator/people", PEOPLE, people.next, search=search),
+        more=older("/operator/people", PEOPLE, people.next, search=search),
         fields={"email": "", "display_name": ""} | (fields or {}),
         problem=problem,
     )
@@ -216,13 +217,6 @@ def _known_act(key: str) -> Act:
     if key not in ACTS:
         raise NotFound("not_found", "There is no such page.")
     return ACTS[key]
-
-
-def _more(path: str, listing: str, cursor: Cursor | None, **query: str) -> str | None:
-    if cursor is None:
-        return None
-    kept = {name: value for name, value in query.items() if value}
-    return f"{path}?{urlencode(kept | {'after': write_cursor(listing, cursor)})}"
 
 
 HANDLERS = (list_people, add, show_person, ask, do, show_audit)
