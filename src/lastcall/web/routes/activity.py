@@ -10,15 +10,22 @@ from litestar.di import NamedDependency
 from litestar.params import FromPath, FromQuery
 from litestar.response import Stream
 
-from lastcall.clubs.activity_log import ActivityFilters, ExportForm, activity_page, export_activity
+from lastcall.clubs.activity_log import (
+    STAFF_FAMILIES,
+    ActivityFilters,
+    ExportForm,
+    activity_page,
+    export_activity,
+)
 from lastcall.clubs.queries import roster, staff_roles
-from lastcall.db.cursor import read_cursor, write_cursor
+from lastcall.db.cursor import read_cursor
 from lastcall.db.ids import decode_id
 from lastcall.errors import Invalid, NotFound
 from lastcall.web.access import Access, Visitor, access
 from lastcall.web.activity_words import FAMILIES, activity_words
 from lastcall.web.club import ClubPage, club_page
 from lastcall.web.pages import PageRequest
+from lastcall.web.paging import older
 from lastcall.web.room import Web
 
 FILTERS = ("family", "actor", "since", "until")
@@ -42,7 +49,6 @@ async def log_page(
         )
         staff = await roster(tx, visitor.actor, page.club.id)
         roles = await staff_roles(tx, visitor.actor, page.club.id)
-    older = urlencode({"after": write_cursor(LISTING, found.next)}) if found.next else None
     given = {name: request.query_params.get(name, "") for name in FILTERS}
     kept = urlencode({name: value for name, value in given.items() if value})
     return web.pages.show(
@@ -51,12 +57,16 @@ async def log_page(
         page.place("staff"),
         page.now,
         entries=found.entries,
-        older=f"{page.path('log')}?{older}&{kept}" if older else None,
+        older=older(page.path("log"), LISTING, found.next, **given),
         is_first=not after,
         given=given,
         is_filtered=bool(kept),
         exports=[(form, f"{page.path('log')}/{form.value}?{kept}") for form in ExportForm],
-        families=FAMILIES if page.standing.is_owner else dict(list(FAMILIES.items())[:4]),
+        families={
+            family: words
+            for family, words in FAMILIES.items()
+            if page.standing.is_owner or family in STAFF_FAMILIES
+        },
         people=staff.members,
         role_names={str(role.id): role.name for role in roles},
         words=activity_words,
