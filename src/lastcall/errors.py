@@ -45,8 +45,10 @@ class Conflict(LastcallError):
 
     status = 409
 
-    def __init__(self, code: str, sentence: str, *, advice: str = "", fresh: Any = None) -> None:
-        super().__init__(code, sentence, advice=advice)
+    def __init__(
+        self, code: str, sentence: str, *, advice: str = "", field: str | None = None, fresh: Any = None
+    ) -> None:
+        super().__init__(code, sentence, advice=advice, field=field)
         self.fresh = fresh
 
 

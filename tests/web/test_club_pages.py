@@ -11,8 +11,10 @@ from tests.web.conftest import Visitor, World
 
 from lastcall.clubs.life import archive_club
 from lastcall.clubs.queries import roles_of
+from lastcall.clubs.service import create_club
 from lastcall.clubs.staff import assign_role
 from lastcall.db.ids import encode_id
+from lastcall.people.service import block_person
 
 CLUB = "/c/night-shift"
 SEEN = re.compile(r'name="seen" value="([^"]*)"')
@@ -64,6 +66,12 @@ async def test_a_wrong_setting_is_named_beside_its_field(visit: Callable[..., Vi
         refused = await owner.post(f"{CLUB}/settings", fields(seen=seen, **wrong))
         assert refused.status_code == 422, wrong
         assert f'id="{next(iter(wrong))}-wrong"' in refused.text
+    taken = await owner.post(f"{CLUB}/settings", fields(seen=seen, slug="elsewhere"))
+    assert taken.status_code == 409
+    assert 'id="slug-wrong"' in taken.text
+    torn = await owner.post(f"{CLUB}/settings", fields(seen="yesterday"))
+    assert torn.status_code == 422
+    assert "This form is not complete." in torn.text
 
 
 async def test_an_archived_club_is_deleted_by_its_typed_name_and_by_nothing_else(
@@ -162,6 +170,15 @@ async def test_an_operator_makes_a_club_for_somebody_new(visit: Callable[..., Vi
     taken = await operator.post("/operator/clubs", made | {"name": "Another"})
     assert taken.status_code == 409
     assert 'id="slug-wrong"' in taken.text
+    malformed = await operator.post("/operator/clubs", made | {"slug": "attic", "owner_email": "new"})
+    assert 'id="owner_email-wrong"' in malformed.text
+    await block_person(world.db, None, world.actors["stranger"].person_id)
+    blocked = await operator.post(
+        "/operator/clubs", made | {"slug": "attic", "owner_email": "stranger@example.org"}
+    )
+    assert blocked.status_code == 404
+    assert "The owner is unknown or blocked." in blocked.text
+    assert 'value="attic"' in blocked.text, "what was typed is still there"
     assert (await operator.get("/c/basement/staff")).status_code == 404
 
 
@@ -171,6 +188,14 @@ async def test_the_guide_counts_what_is_done(visit: Callable[..., Visitor], worl
     await owner.post(f"{CLUB}/visibility/group_size", {"audience": "owner", "seen": ""})
     await world.queue("ban_member", [1])
     assert "5 of 6 done" in (await owner.get(f"{CLUB}/start")).text
+    new = (await create_club(world.db, None, "Basement", "basement", "UTC", "owner@example.org")).club_id
+    assert "0 of 6 done" in (await owner.get("/c/basement/start")).text
+    async with world.db.read() as tx:
+        role = (await roles_of(tx, new))[0]
+    await assign_role(world.db, world.actors["owner"], new, role.id, world.actors["staff"].person_id)
+    assert "1 of 6 done" in (await owner.get("/c/basement/start")).text, "staff say nothing of the roles"
+    await owner.post("/c/basement/roles/new", {"name": "Greeter"})
+    assert "2 of 6 done" in (await owner.get("/c/basement/start")).text
 
 
 async def test_whoever_decides_join_requests_is_led_to_them(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import zoneinfo
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
@@ -23,6 +23,7 @@ from lastcall.db.ids import new_id
 from lastcall.db.tables import Directory
 from lastcall.db.transaction import Transaction
 from lastcall.errors import Conflict, Invalid, NotFound
+from lastcall.mail.addresses import valid_address
 from lastcall.names import valid_name
 from lastcall.people.actor import Actor, require_operator
 from lastcall.people.audit import audit
@@ -62,11 +63,12 @@ async def create_club(
     malformed address.
     """
     require_operator(actor)
+    owner_email = valid_address(owner_email, field="owner_email")
     async with db.transaction() as tx:
         try:
             owner_id, is_new_person = await person_by_email(tx, owner_email), False
         except NotFound:
-            display_name = owner_email.strip().partition("@")[0]
+            display_name = owner_email.partition("@")[0]
             owner_id, is_new_person = await add_person(db, owner_email, display_name, actor=actor), True
         club_id = await add_club(db, actor, name, slug, zone, owner_id)
     return NewClub(club_id, owner_id, is_new_person)
@@ -78,7 +80,7 @@ async def add_club(
     """Add a club with its owner, its gate and the preset roles; answers its id.
 
     Operators and the host's command line (no ``actor``) may. Raises ``Invalid`` for a malformed name, slug or
-    zone, ``NotFound`` for an unknown owner and ``Conflict`` when another club has the slug.
+    zone, ``NotFound`` for an unknown or blocked owner and ``Conflict`` when another club has the slug.
     """
     require_operator(actor)
     name = valid_name(name)
@@ -89,7 +91,11 @@ async def add_club(
         # The lock: an owner who is blocked or erased meanwhile is so before this, and refused, or after it.
         await hold_operator(tx, actor, owner_id)
         if not await lock_person(tx, owner_id):
-            raise NotFound("person_unknown", "The owner is unknown.", advice="Add the person first.")
+            raise NotFound(
+                "person_unknown",
+                "The owner is unknown or blocked.",
+                advice="Add the person first, unblock them, or choose another.",
+            )
         await _take_slug(tx, slug, club_id)
         await tx.execute(insert(Club).values(id=club_id, slug=slug, name=name, zone=zone, owner_id=owner_id))
         await tx.execute(insert(ClubGate).values(club_id=club_id))
@@ -120,11 +126,10 @@ async def edit_club(
     ``seen`` is the ``updated_at`` that the form was made from. Raises ``Invalid`` with the field, ``Conflict``
     with the fresh settings when they moved meanwhile, and ``Conflict`` when another club has the slug.
     """
-    name = valid_name(fields.name)
+    fields = replace(fields, name=valid_name(fields.name))
     _check_slug(fields.slug)
     _check_zone(fields.zone)
     _check_retention(fields.retention_days)
-    fields = ClubFields(name, fields.slug, fields.zone, fields.retention_days)
     async with db.transaction() as tx:
         await bump_gate(tx, club_id)
         await require_owner_or_operator(tx, actor, club_id, scope=Scope.CLUBS)
@@ -164,7 +169,10 @@ async def _take_slug(tx: Transaction, slug: str, club_id: UUID) -> None:
     )
     if taken is None:
         raise Conflict(
-            "slug_taken", f"Another club is already at “{slug}”.", advice="Choose another short name."
+            "slug_taken",
+            f"Another club is already at “{slug}”.",
+            advice="Choose another short name.",
+            field="slug",
         )
 
 

@@ -14,11 +14,11 @@ _LOCAL = re.compile(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(\.[A-Za-z0-9!#$%&'*+/=?^_`
 _LABEL = re.compile(r"(?!-)[A-Za-z0-9-]{1,63}(?<!-)")
 
 
-def valid_address(text: str) -> str:
+def valid_address(text: str, *, field: str = "email") -> str:
     """The address as mail is sent to it; a domain with other letters in the form that DNS has for it.
 
-    Raises ``Invalid`` for anything but one plain address: quoted and commented forms, several at once, and
-    letters beyond ASCII before the @, which many servers refuse.
+    Raises ``Invalid``, naming ``field``, for anything but one plain address: quoted and commented forms, several
+    at once, and letters beyond ASCII before the @, which many servers refuse.
     """
     local, at, domain = text.strip().rpartition("@")
     domain = _in_ascii(domain)
@@ -29,7 +29,7 @@ def valid_address(text: str) -> str:
             "email_malformed",
             f"{text.strip()[:ADDRESS_LENGTH]!r} is not an e-mail address.",
             advice=f"Give one address like name@example.org, at most {ADDRESS_LENGTH} characters.",
-            field="email",
+            field=field,
         )
     return f"{local}@{domain}"
 

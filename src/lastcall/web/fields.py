@@ -22,9 +22,7 @@ def read_seen(text: str) -> datetime:
     except ValueError:
         seen = None
     if seen is None or seen.tzinfo is None:
-        raise Invalid(
-            "form_incomplete", "This form is not complete.", advice="Reload the page.", field="seen"
-        )
+        raise Invalid("form_incomplete", "This form is not complete.", advice="Reload the page.")
     return seen
 
 

@@ -11,10 +11,11 @@ from litestar.response import Redirect
 
 from lastcall.clubs.queries import clubs_page
 from lastcall.clubs.service import create_club
-from lastcall.db.cursor import read_cursor, write_cursor
-from lastcall.errors import Conflict, Invalid
+from lastcall.db.cursor import read_cursor
+from lastcall.errors import Conflict, Invalid, LastcallError, NotFound
 from lastcall.web.access import Access, Visitor, access
 from lastcall.web.pages import PageRequest, Place, form_fields, go_to
+from lastcall.web.paging import older
 from lastcall.web.room import Web, database_now
 
 PLACE = Place("operator")
@@ -47,7 +48,7 @@ async def add_one(
             fields["zone"].strip(),
             fields["owner_email"],
         )
-    except (Invalid, Conflict) as error:
+    except (Invalid, Conflict, NotFound) as error:
         return await _show(request, web, visitor, fields=fields, problem=error)
     return go_to("/operator/clubs?" + urlencode({"search": fields["slug"].strip()}))
 
@@ -60,12 +61,11 @@ async def _show(
     search: str = "",
     after: str = "",
     fields: dict[str, str] | None = None,
-    problem: Invalid | Conflict | None = None,
+    problem: LastcallError | None = None,
 ) -> Response[str]:
     async with web.database.read() as tx:
         now = await database_now(tx)
         found = await clubs_page(tx, visitor.actor, search=search, after=read_cursor(LISTING, after or None))
-    kept = {"search": search} if search else {}
     return web.pages.show(
         request,
         "operator_clubs.html",
@@ -73,13 +73,10 @@ async def _show(
         now,
         status=problem.status if problem else 200,
         clubs=found.clubs,
-        older=f"/operator/clubs?{urlencode(kept | {'after': write_cursor(LISTING, found.next)})}"
-        if found.next
-        else None,
+        older=older("/operator/clubs", LISTING, found.next, search=search),
         search=search,
         fields=fields or EMPTY,
         problem=problem,
-        wrong=(problem.field or ("slug" if problem.code == "slug_taken" else None)) if problem else None,
     )
 
 
