@@ -17,7 +17,7 @@ from lastcall.access.limits import INVITE_LOOKUPS
 from lastcall.api.intake import Intake
 from lastcall.clubs.queries import roles_of
 from lastcall.db.base import Base
-from lastcall.db.ids import encode_id
+from lastcall.db.ids import encode_id, new_id
 from lastcall.people.tokens import new_token, token_hash
 
 Visit = Callable[..., Visitor]
@@ -246,9 +246,20 @@ async def test_a_manager_invites_only_with_roles_they_may_hand_on(
     owner = visit("owner")
     nothing = await owner.post(f"{CLUB}/staff/invites/new", {})
     assert nothing.status_code == 422
-    assert "Choose at least one role." in nothing.text
+    assert nothing.text.count("An invitation gives at least one role.") == 2, (
+        "above the form and at its field"
+    )
     malformed = await owner.post(f"{CLUB}/staff/invites/new", {"role": "x", "email": "x"})
     assert malformed.status_code in {404, 422}
+    gone = await owner.post(
+        f"{CLUB}/staff/invites/new", {"role": encode_id(new_id()), "note": "Welcome", "approves": "no"}
+    )
+    assert gone.status_code == 404
+    assert gone.text.count("There is no such role in this club.") == 2
+    assert "Welcome" in gone.text, "a role that somebody deleted meanwhile costs nothing that was typed"
+    sly = await visit("staff").post(f"{CLUB}/staff/invites/new", {"role": "x"})
+    assert sly.status_code == 403
+    assert "Invite somebody" not in sly.text, "whoever may not invite is not shown the form"
 
 
 async def test_a_persons_data_is_downloaded_and_erased_from_their_page(

@@ -19,7 +19,7 @@ from lastcall.clubs.queries import roles_of
 from lastcall.db.cursor import Cursor, cut, read_cursor, write_cursor
 from lastcall.db.ids import encode_id
 from lastcall.db.transaction import Reader
-from lastcall.errors import Conflict, Invalid, LastcallError, NotAllowed
+from lastcall.errors import Conflict, Invalid, LastcallError, NotAllowed, NotFound
 from lastcall.people.scopes import Scope
 from lastcall.web.access import Access, Visitor, access, browser_of
 from lastcall.web.club import ClubPage, club_page
@@ -91,8 +91,11 @@ async def make_invite(
             mailer=web.mailer,
             source=browser_of(request, visitor).source,
         )
-    except Invalid as error:
+    except (Invalid, Conflict, NotFound) as error:
         async with web.database.read() as tx:
+            page = await club_page(tx, visitor, slug)
+            # What is wrong with a form is told to those who may have the form.
+            await require(tx, visitor.actor, page.club.id, Permission.MANAGE_STAFF, scope=Scope.READ)
             return await _form(request, web, tx, page, fields=fields, chosen=chosen, problem=error)
     return web.pages.show(
         request,
