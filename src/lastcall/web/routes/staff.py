@@ -76,7 +76,8 @@ async def ask_take(
         staff = await roster(tx, visitor.actor, page.club.id)
         roles = await staff_roles(tx, visitor.actor, page.club.id)
     member = next((one for one in staff.members if one.person_id == wanted and held in one.role_ids), None)
-    if member is None:
+    role = next((role for role in roles if role.id == held), None)
+    if member is None or role is None:
         raise NotFound("assignment_unknown", "They do not hold this role.", advice="Load the list again.")
     return web.pages.show(
         request,
@@ -84,7 +85,7 @@ async def ask_take(
         page.place("staff"),
         page.now,
         member=member,
-        role=next(role for role in roles if role.id == held),
+        role=role,
     )
 
 
