@@ -247,6 +247,13 @@ PAGES = (
     "/nothing",
 )
 
+IS_OPEN_TAB_IN_SIGHT = """
+    [...document.querySelectorAll(".tabs [aria-current]")].every((tab) => {
+        const box = tab.getBoundingClientRect();
+        return box.left >= 0 && box.right <= innerWidth;
+    })
+"""
+
 
 @pytest.mark.parametrize(("phone", "dark"), [(False, False), (True, True)], ids=["wide-light", "phone-dark"])
 async def test_pages_fit_the_screen_and_axe_finds_nothing(
@@ -275,6 +282,8 @@ async def test_pages_fit_the_screen_and_axe_finds_nothing(
             width = await page.evaluate("document.documentElement.scrollWidth")
             if width > (PHONE if phone else WIDE)["width"]:
                 found.append(f"{path} is {width} pixels wide")
+            if not await page.evaluate(IS_OPEN_TAB_IN_SIGHT):
+                found.append(f"{path}: the open tab is out of sight")
             report = await Axe().run(page)
             found += [
                 f"{path}: {violation['id']} {[node['target'] for node in violation['nodes'][:3]]}"

@@ -37,6 +37,12 @@
     if (event.target.closest("[data-keys]") && keys) keys.showModal();
   });
 
+  // On a narrow screen the tabs are a strip that scrolls: the one that is open is in sight. Only the strip moves, not
+  // the page, which may stand at an anchor.
+  const tab = document.querySelector(".tabs [aria-current]");
+  const strip = tab?.closest(".tabs");
+  if (strip) strip.scrollLeft += Math.max(0, tab.getBoundingClientRect().right - strip.getBoundingClientRect().right);
+
   // A form is sent once: a second click while the answer is on its way does nothing.
   document.addEventListener("submit", (event) => {
     if (event.target.method === "dialog") return;
