@@ -35,12 +35,18 @@ async def test_the_models_are_what_the_migrations_make(empty_database_url: str) 
     assert await drift(empty_database_url, SCHEMA) == []
 
 
+@pytest.fixture
+def usual_server(postgres_servers: Callable[[Path | None], TestServer]) -> TestServer:
+    """Outside of the test, because it is started when nobody needed it before, and that takes a loop."""
+    return postgres_servers(None)
+
+
 @pytest.mark.postgres15
 async def test_the_dump_is_the_same_on_every_server_version(
-    empty_database_url: str, postgres_servers: Callable[[Path | None], TestServer]
+    empty_database_url: str, usual_server: TestServer
 ) -> None:
     await migrate(empty_database_url, SCHEMA)
-    url = await postgres_servers(None).create(template=None)
+    url = await usual_server.create(template=None)
     await migrate(url, SCHEMA)
     assert await dump(empty_database_url) == await dump(url)
 
