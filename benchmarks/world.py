@@ -176,13 +176,14 @@ async def add_operations(
                (club_id, id, request_id, position, connection_id, epoch, kind, payload, target, schedule_kind,
                 due_at, ready_at, lane, actor_id,
                 state, claim_nonce, claim_account_id, claim_worker_id, claim_journal_id, claim_fencing_token,
-                claim_generation, claim_expires_at, submitted_at, completed_at)
+                claim_generation, claim_expires_at, submitted_at, completed_at, grants)
         select c.club_id, row_id({OPERATION}, n), row_id({REQUEST}, n / 100), n % 100, c.id, c.epoch, 'assign_role',
                jsonb_build_object('targetUserId', 'usr_' || row_id({OPERATION}, n), 'roleId', '{ROLE}'),
                'usr_' || row_id({OPERATION}, n) || '|{ROLE}', 'fixed',
                t.due, t.due + $5::interval, $6::smallint, row_id({PERSON}, {MODERATOR}),
                case when $7::boolean then 'succeeded' else 'pending' end, d.nonce, d.account, d.worker, d.journal,
-               d.token, d.generation, d.at, d.at, d.at
+               d.token, d.generation, d.at, d.at, d.at,
+               '{{group-roles-assign,group-members-manage}}'
           from generate_series($2::bigint, $3::bigint) as n
           join connections c on c.club_id = row_id({CLUB}, $1)
          cross join lateral (

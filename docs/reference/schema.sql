@@ -332,6 +332,20 @@ create table mail_preferences (
     constraint mail_preferences_person_id_fkey FOREIGN KEY (person_id) REFERENCES people(id) ON DELETE CASCADE
 );
 
+create table operation_fanouts (
+    club_id uuid not null,
+    id uuid not null,
+    subject_kind text not null,
+    subject_id uuid not null,
+    after uuid,
+    created_at timestamp with time zone default lastcall_now() not null,
+    constraint operation_fanouts_pkey PRIMARY KEY (club_id, id),
+    constraint operation_fanouts_club_id_subject_kind_subject_id_key UNIQUE (club_id, subject_kind, subject_id),
+    constraint operation_fanouts_subject_kind_check CHECK ((subject_kind = ANY (ARRAY['event'::text, 'creation'::text]))),
+    constraint operation_fanouts_club_id_fkey FOREIGN KEY (club_id) REFERENCES clubs(id) ON DELETE CASCADE
+);
+CREATE INDEX operation_fanouts_created_at_id_idx ON operation_fanouts USING btree (created_at, id);
+
 create table operation_requests (
     club_id uuid not null,
     id uuid not null,
@@ -352,6 +366,24 @@ create table operation_requests (
     constraint operation_requests_created_by_fkey FOREIGN KEY (created_by) REFERENCES people(id)
 );
 
+create table operation_revisions (
+    club_id uuid not null,
+    id uuid not null,
+    operation_id uuid not null,
+    revision integer not null,
+    actor_id uuid not null,
+    payload jsonb not null,
+    schedule jsonb not null,
+    due_at timestamp with time zone not null,
+    edited_by uuid not null,
+    edited_at timestamp with time zone default lastcall_now() not null,
+    constraint operation_revisions_pkey PRIMARY KEY (club_id, id),
+    constraint operation_revisions_club_id_operation_id_revision_key UNIQUE (club_id, operation_id, revision),
+    constraint operation_revisions_actor_id_fkey FOREIGN KEY (actor_id) REFERENCES people(id),
+    constraint operation_revisions_club_id_operation_id_fkey FOREIGN KEY (club_id, operation_id) REFERENCES operations(club_id, id) ON DELETE CASCADE,
+    constraint operation_revisions_edited_by_fkey FOREIGN KEY (edited_by) REFERENCES people(id)
+);
+
 create table operations (
     club_id uuid not null,
     id uuid not null,
@@ -364,7 +396,7 @@ create table operations (
     target text not null,
     schedule_kind text,
     due_at timestamp with time zone not null,
-    ready_at timestamp with time zone not null,
+    ready_at timestamp with time zone,
     lane smallint not null,
     state text default 'pending'::text not null,
     revision integer default 1 not null,
@@ -382,15 +414,28 @@ create table operations (
     code text,
     completed_at timestamp with time zone,
     created_at timestamp with time zone default lastcall_now() not null,
+    event_id uuid,
+    offset_ms bigint,
+    event_cancel_generation integer,
+    event_tba_generation integer,
+    depends_on uuid,
+    dependency_revision integer,
+    dependency_event_id uuid,
+    retry_at timestamp with time zone,
+    grants text[] not null,
     constraint operations_pkey PRIMARY KEY (club_id, id),
     constraint operations_club_id_request_id_target_key UNIQUE (club_id, request_id, target),
     constraint operations_whole_check CHECK (operation_is_whole(operations.*)),
     constraint operations_actor_id_fkey FOREIGN KEY (actor_id) REFERENCES people(id),
     constraint operations_club_id_connection_id_fkey FOREIGN KEY (club_id, connection_id) REFERENCES connections(club_id, id) ON DELETE CASCADE,
+    constraint operations_club_id_depends_on_fkey FOREIGN KEY (club_id, depends_on) REFERENCES operations(club_id, id) ON DELETE CASCADE,
     constraint operations_club_id_request_id_fkey FOREIGN KEY (club_id, request_id) REFERENCES operation_requests(club_id, id) ON DELETE CASCADE
 );
 CREATE INDEX operations_claimed_due_idx ON operations USING btree (due_at, id) WHERE (state = 'claimed'::text);
 CREATE INDEX operations_claimed_expiry_idx ON operations USING btree (claim_expires_at, id) WHERE (state = 'claimed'::text);
+CREATE INDEX operations_dependency_event_idx ON operations USING btree (club_id, dependency_event_id, id) WHERE ((dependency_event_id <> event_id) AND (completed_at IS NULL));
+CREATE INDEX operations_dependents_idx ON operations USING btree (club_id, depends_on, id) WHERE ((depends_on IS NOT NULL) AND (completed_at IS NULL));
+CREATE INDEX operations_event_idx ON operations USING btree (club_id, event_id, id) WHERE ((event_id IS NOT NULL) AND (completed_at IS NULL));
 CREATE INDEX operations_history_idx ON operations USING btree (club_id, kind, completed_at, id) WHERE (completed_at IS NOT NULL);
 CREATE INDEX operations_pending_due_idx ON operations USING btree (due_at, id) WHERE (state = 'pending'::text);
 CREATE INDEX operations_runnable_idx ON operations USING btree (club_id, connection_id, epoch, lane, ready_at, id) WHERE (state = 'pending'::text);
@@ -1447,9 +1492,14 @@ AS $function$
             ) in (
                 'pending0000', 'pending0001', 'claimed7000', 'submitted7100', 'succeeded7110', 'rejected7111',
                 'rejected0011', 'indeterminate7111', 'cancelled0011', 'missed0011')
-            and p_row.ready_at >= p_row.due_at
+            and coalesce(p_row.ready_at >= greatest(p_row.due_at, p_row.retry_at), p_row.depends_on is not null)
             and p_row.lane between 1 and 3
-            and (p_row.schedule_kind is null or p_row.schedule_kind in ('immediate', 'fixed'))
+            and (p_row.schedule_kind is null or p_row.schedule_kind in ('immediate', 'fixed', 'event_relative'))
+            and num_nonnulls(p_row.event_id, p_row.event_cancel_generation, p_row.event_tba_generation) in (0, 3)
+            and (p_row.offset_ms is not null) = (p_row.schedule_kind is not distinct from 'event_relative')
+            and (p_row.offset_ms is null or p_row.event_id is not null)
+            and (p_row.depends_on is not null
+                 or num_nonnulls(p_row.dependency_revision, p_row.dependency_event_id) = 0)
             and (p_row.result is null or octet_length(p_row.result::text) <= 8192);
     end
     $function$;

@@ -174,6 +174,14 @@ async def test_database_refuses_a_row_of_no_shape(database: Database, state: Sta
         ("now() as ready_at", "now() - interval '1 second' as ready_at"),
         ("3 as lane", "4 as lane"),
         ("'fixed'::text", "'weekly'::text"),
+        ("'fixed'::text", "'event_relative'::text"),
+        ("null::uuid as event_id", "gen_random_uuid() as event_id"),
+        ("null::integer as event_tba_generation", "1 as event_tba_generation"),
+        ("null::bigint as offset_ms", "1::bigint as offset_ms"),
+        ("now() as ready_at", "null::timestamptz as ready_at"),
+        ("null::timestamptz as retry_at", "now() + interval '1 second' as retry_at"),
+        ("null::integer as dependency_revision", "1 as dependency_revision"),
+        ("null::uuid as dependency_event_id", "gen_random_uuid() as dependency_event_id"),
         ("null::jsonb as result", "jsonb_build_object('note', repeat('x', 9000)) as result"),
     ],
 )
@@ -187,7 +195,10 @@ async def test_database_refuses_a_row_out_of_bounds(database: Database, right: s
 def _row(facts: str) -> str:
     return f"""
         select {facts}, now() as due_at, now() as ready_at, 3 as lane, 'fixed'::text as schedule_kind,
-               null::jsonb as result
+               null::jsonb as result, null::uuid as event_id, null::bigint as offset_ms,
+               null::integer as event_cancel_generation, null::integer as event_tba_generation,
+               null::uuid as depends_on, null::integer as dependency_revision, null::uuid as dependency_event_id,
+               null::timestamptz as retry_at
     """
 
 

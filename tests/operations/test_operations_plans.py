@@ -41,13 +41,14 @@ TOUCHED_MOST = 40
 FILL = """
 insert into operations (club_id, id, request_id, position, connection_id, epoch, kind, payload, target,
        schedule_kind, due_at, ready_at, lane, actor_id, state, code, claim_nonce, claim_account_id, claim_worker_id,
-       claim_journal_id, claim_fencing_token, claim_generation, claim_expires_at, submitted_at, completed_at)
+       claim_journal_id, claim_fencing_token, claim_generation, claim_expires_at, submitted_at, completed_at,
+       grants)
 select o.club_id, gen_random_uuid(), o.request_id, 0, o.connection_id, $3::timestamptz, o.kind, o.payload,
        $1::text || n, 'fixed', d.due_at, d.due_at + $5::interval, $6, o.actor_id, $2,
        case when $2 in ('rejected', 'missed') then 'x' end, c.nonce, c.id, c.id, c.id, c.one, c.one,
        case when c.one = 1 then d.due_at + interval '10 days' end,
        case when $2 in ('submitted', 'succeeded') then d.due_at end,
-       case when $2 in ('succeeded', 'missed', 'rejected') then d.due_at end
+       case when $2 in ('succeeded', 'missed', 'rejected') then d.due_at end, o.grants
   from operations o, generate_series(1, $7::integer) n
  cross join lateral (select lastcall_now() + $4::interval + n * interval '1 s' as due_at) d
  cross join lateral (

@@ -21,4 +21,12 @@ SOURCES = (
         " from operations o join clubs c on c.id = o.club_id where o.actor_id = :person group by 1, 2, 3, 4",
         kept="The ledger's truth: under whose authority it was sent, by id.",
     ),
+    PersonalData(
+        "action edited",
+        ("operation_revisions.actor_id", "operation_revisions.edited_by"),
+        "select r.operation_id || ' ' || r.revision as k, c.slug as club, r.revision,"
+        " r.actor_id = :person as under_your_authority, r.edited_by = :person as edited_by_you, r.due_at, r.edited_at"
+        " from operation_revisions r join clubs c on c.id = r.club_id where :person in (r.actor_id, r.edited_by)",
+        kept="The ledger's truth: what it said before an edit, under whose authority, and who changed it, by id.",
+    ),
 )

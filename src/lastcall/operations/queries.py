@@ -28,7 +28,9 @@ PAGE_MOST = 200
 
 @dataclass(frozen=True)
 class OperationView:
-    """One operation as a reader sees it. ``is_cancellable``: this reader may cancel it as it stands."""
+    """One operation as a reader sees it. ``is_cancellable``: this reader may cancel it as it stands. ``ready_at`` is
+    None while it waits for the operation that it depends on.
+    """
 
     id: UUID
     request_id: UUID
@@ -38,7 +40,7 @@ class OperationView:
     payload: dict[str, Any]
     schedule_kind: str
     due_at: datetime
-    ready_at: datetime
+    ready_at: datetime | None
     state: State
     revision: int
     actor_id: UUID

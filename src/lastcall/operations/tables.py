@@ -17,10 +17,11 @@ from sqlalchemy import (
     ForeignKeyConstraint,
     Index,
     SmallInteger,
+    Text,
     UniqueConstraint,
     text,
 )
-from sqlalchemy.dialects.postgresql import BYTEA
+from sqlalchemy.dialects.postgresql import ARRAY, BYTEA
 from sqlalchemy.orm import Mapped, mapped_column
 
 from lastcall.db.base import Base, TenantTable, tenant_reference
@@ -82,16 +83,24 @@ class Operation(TenantTable, Base):
     ``ready_at`` when it is tried next (WRK-19). The claim fields stay on a row that was submitted, as history
     (WRK-20); on any other row that is not claimed they are empty. A null ``schedule_kind`` is a fixed time of
     an older release.
+
+    ``event_id`` governs the operation, chosen or inherited from the creation that it depends on; the event's
+    generations are those of the review, so that a cancel stays in force whatever the event says later (EVT-05).
+    ``offset_ms`` is what an event-relative one adds to the event's start. ``dependency_revision`` and
+    ``dependency_event_id`` are the creation's as they were reviewed (DEP-01, DEP-08). ``ready_at`` is null while it
+    waits for its creation. ``retry_at`` is the end of the provider's backoff, which holds whatever happens to the due
+    time (WRK-18). ``grants`` is what VRChat must allow the account for this payload.
     """
 
     __tablename__ = "operations"
     __table_args__ = (
         tenant_reference("operation_requests", "request_id", on_delete="cascade"),
         tenant_reference("connections", "connection_id", on_delete="cascade"),
+        tenant_reference("operations", "depends_on", on_delete="cascade"),
         UniqueConstraint("club_id", "request_id", "target"),
         # One call on the whole row: PostgreSQL reads and prepares every CHECK of a table anew for each statement
         # that writes to it, and the longer its text the dearer. Written out here it was half of what an update
-        # costs. The function is in migration 0007; a change of it is a migration that checks the rows again.
+        # costs. The function is in migration 0065; a change of it is a migration that checks the rows again.
         CheckConstraint("operation_is_whole(operations)", name="whole"),
         # What may run next, lane by lane. The epoch is in the key so that rows of an older one are never
         # walked.
@@ -137,6 +146,29 @@ class Operation(TenantTable, Base):
             "id",
             postgresql_where=text("completed_at is not null"),
         ),
+        # What follows an event or a creation, for the fan-out (EVT-07).
+        Index(
+            "operations_event_idx",
+            "club_id",
+            "event_id",
+            "id",
+            postgresql_where=text("event_id is not null and completed_at is null"),
+        ),
+        Index(
+            "operations_dependents_idx",
+            "club_id",
+            "depends_on",
+            "id",
+            postgresql_where=text("depends_on is not null and completed_at is null"),
+        ),
+        # Invitations whose creation follows another event than they do themselves: its cancel stops them too.
+        Index(
+            "operations_dependency_event_idx",
+            "club_id",
+            "dependency_event_id",
+            "id",
+            postgresql_where=text("dependency_event_id <> event_id and completed_at is null"),
+        ),
     )
 
     request_id: Mapped[UUID]
@@ -148,7 +180,7 @@ class Operation(TenantTable, Base):
     target: Mapped[str]
     schedule_kind: Mapped[str | None]
     due_at: Mapped[datetime]
-    ready_at: Mapped[datetime]
+    ready_at: Mapped[datetime | None]
     lane: Mapped[int] = mapped_column(SmallInteger)
     state: Mapped[str] = mapped_column(server_default=text("'pending'"))
     revision: Mapped[int] = mapped_column(server_default=text("1"))
@@ -165,6 +197,54 @@ class Operation(TenantTable, Base):
     result: Mapped[dict[str, Any] | None]
     code: Mapped[str | None]
     completed_at: Mapped[datetime | None]
+    created_at: Mapped[datetime] = mapped_column(server_default=DATABASE_NOW)
+    event_id: Mapped[UUID | None]
+    offset_ms: Mapped[int | None] = mapped_column(BigInteger)
+    event_cancel_generation: Mapped[int | None]
+    event_tba_generation: Mapped[int | None]
+    depends_on: Mapped[UUID | None]
+    dependency_revision: Mapped[int | None]
+    dependency_event_id: Mapped[UUID | None]
+    retry_at: Mapped[datetime | None]
+    grants: Mapped[list[str]] = mapped_column(ARRAY(Text))
+
+
+class OperationRevision(TenantTable, Base):
+    """An operation as it was before an edit: what it said, under whose authority, and who changed it when
+    (EDT-05)."""
+
+    __tablename__ = "operation_revisions"
+    __table_args__ = (
+        tenant_reference("operations", "operation_id", on_delete="cascade"),
+        UniqueConstraint("club_id", "operation_id", "revision"),
+    )
+
+    operation_id: Mapped[UUID]
+    revision: Mapped[int]
+    actor_id: Mapped[UUID] = mapped_column(ForeignKey("people.id"))
+    payload: Mapped[dict[str, Any]]
+    schedule: Mapped[dict[str, Any]]
+    due_at: Mapped[datetime]
+    edited_by: Mapped[UUID] = mapped_column(ForeignKey("people.id"))
+    edited_at: Mapped[datetime] = mapped_column(server_default=DATABASE_NOW)
+
+
+class OperationFanout(TenantTable, Base):
+    """A note that what follows an event or a creation must be gone through, and how far that is: ``after`` is the last
+    operation of the page before. Whoever changes the subject, and so holds its row, writes the note or starts it anew.
+    """
+
+    __tablename__ = "operation_fanouts"
+    __table_args__ = (
+        ForeignKeyConstraint(["club_id"], ["clubs.id"], ondelete="CASCADE"),
+        UniqueConstraint("club_id", "subject_kind", "subject_id"),
+        CheckConstraint("subject_kind in ('event', 'creation')", name="subject_kind"),
+        Index(None, "created_at", "id"),
+    )
+
+    subject_kind: Mapped[str]
+    subject_id: Mapped[UUID]
+    after: Mapped[UUID | None]
     created_at: Mapped[datetime] = mapped_column(server_default=DATABASE_NOW)
 
 

@@ -52,8 +52,8 @@ _INSERT_REQUEST = """
 _INSERT_ROWS = """
     insert into operations
            (club_id, id, request_id, position, connection_id, epoch, kind, payload, target, schedule_kind,
-            due_at, ready_at, lane, actor_id, created_at)
-    select $1, r.id, $2, r.position - 1, $3, $4, $5, r.payload, r.target, $6, $7, $7, $8, $9, $10
+            due_at, ready_at, lane, actor_id, created_at, grants)
+    select $1, r.id, $2, r.position - 1, $3, $4, $5, r.payload, r.target, $6, $7, $7, $8, $9, $10, $14
       from unnest($11::uuid[], $12::jsonb[], $13::text[]) with ordinality as r (id, payload, target, position)
 """
 
@@ -280,5 +280,6 @@ async def _insert_rows(
         ids,
         [msgspec.json.encode(payload).decode() for payload in asked.payloads],
         [asked.kind.target(payload) for payload in asked.payloads],
+        list(asked.kind.grants),
     )
     return ids

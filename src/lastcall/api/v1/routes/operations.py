@@ -40,7 +40,8 @@ _UPCOMING, _HISTORY = "operations/upcoming", "operations/history"
 class Operation(Shape, frozen=True):
     """One reviewed write for one target. `code` says why it stands as it does, `reason` and `advice` in words.
 
-    `isCancellable`: this reader may cancel it as it stands, at this `revision`.
+    `isCancellable`: this reader may cancel it as it stands, at this `revision`. `readyAt` is null while it waits for
+    the action that it depends on.
     """
 
     id: Id
@@ -51,7 +52,7 @@ class Operation(Shape, frozen=True):
     payload: dict[str, Any]
     schedule_kind: str
     due_at: datetime
-    ready_at: datetime
+    ready_at: datetime | None
     state: State
     revision: int
     actor_id: Id
