@@ -431,16 +431,17 @@ create table operations (
     constraint operations_club_id_depends_on_fkey FOREIGN KEY (club_id, depends_on) REFERENCES operations(club_id, id) ON DELETE CASCADE,
     constraint operations_club_id_request_id_fkey FOREIGN KEY (club_id, request_id) REFERENCES operation_requests(club_id, id) ON DELETE CASCADE
 );
+CREATE INDEX operations_agenda_idx ON operations USING btree (club_id, kind, state, due_at, id) WHERE (completed_at IS NULL);
 CREATE INDEX operations_claimed_due_idx ON operations USING btree (due_at, id) WHERE (state = 'claimed'::text);
 CREATE INDEX operations_claimed_expiry_idx ON operations USING btree (claim_expires_at, id) WHERE (state = 'claimed'::text);
 CREATE INDEX operations_dependency_event_idx ON operations USING btree (club_id, dependency_event_id, id) WHERE ((dependency_event_id <> event_id) AND (completed_at IS NULL));
 CREATE INDEX operations_dependents_idx ON operations USING btree (club_id, depends_on, id) WHERE ((depends_on IS NOT NULL) AND (completed_at IS NULL));
 CREATE INDEX operations_event_idx ON operations USING btree (club_id, event_id, id) WHERE ((event_id IS NOT NULL) AND (completed_at IS NULL));
-CREATE INDEX operations_history_idx ON operations USING btree (club_id, kind, completed_at, id) WHERE (completed_at IS NOT NULL);
+CREATE INDEX operations_past_idx ON operations USING btree (club_id, kind, state, completed_at, id) WHERE (completed_at IS NOT NULL);
 CREATE INDEX operations_pending_due_idx ON operations USING btree (due_at, id) WHERE (state = 'pending'::text);
 CREATE INDEX operations_runnable_idx ON operations USING btree (club_id, connection_id, epoch, lane, ready_at, id) WHERE (state = 'pending'::text);
+CREATE INDEX operations_subject_idx ON operations USING btree (club_id, lower(COALESCE((payload ->> 'targetUserId'::text), (payload ->> 'worldId'::text), (payload ->> 'postId'::text))), completed_at, id) WHERE (completed_at IS NOT NULL);
 CREATE INDEX operations_submitted_expiry_idx ON operations USING btree (claim_expires_at, id) WHERE (state = 'submitted'::text);
-CREATE INDEX operations_upcoming_idx ON operations USING btree (club_id, kind, due_at, id) WHERE (completed_at IS NULL);
 
 create table outgoing_mail (
     id uuid not null,

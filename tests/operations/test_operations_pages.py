@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -12,8 +13,9 @@ from lastcall.clubs.policy import Standing, standing
 from lastcall.db.cursor import Cursor
 from lastcall.errors import Conflict, NotAllowed, NotFound
 from lastcall.operations.machine import State
-from lastcall.operations.queries import OperationView, history, operation, request_rollups, upcoming
+from lastcall.operations.queries import Filter, history, operation, request_rollups, upcoming
 from lastcall.operations.services.cancel import cancel
+from lastcall.operations.views import OperationView
 from lastcall.people.actor import Actor
 from lastcall.protocol.outcomes import Outcome
 
@@ -25,16 +27,20 @@ async def _standing(world: World, actor: Actor) -> Standing:
         return await standing(tx, world.club_id, actor.person_id)
 
 
-async def _upcoming(world: World, actor: Actor, **how: object) -> list[OperationView]:
+async def _upcoming(
+    world: World, actor: Actor, *, after: Cursor | None = None, limit: int = 50, **only: Any
+) -> list[OperationView]:
     stands = await _standing(world, actor)
     async with world.db.read() as tx:
-        return await upcoming(tx, stands, actor, world.club_id, **how)
+        return await upcoming(tx, stands, actor, world.club_id, Filter(**only), after=after, limit=limit)
 
 
-async def _history(world: World, actor: Actor, **how: object) -> list[OperationView]:
+async def _history(
+    world: World, actor: Actor, *, after: Cursor | None = None, limit: int = 50, **only: Any
+) -> list[OperationView]:
     stands = await _standing(world, actor)
     async with world.db.read() as tx:
-        return await history(tx, stands, actor, world.club_id, **how)
+        return await history(tx, stands, actor, world.club_id, Filter(**only), after=after, limit=limit)
 
 
 async def test_upcoming_is_an_agenda_by_due_time_paged_by_key(world: World) -> None:

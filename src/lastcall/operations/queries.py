@@ -1,72 +1,32 @@
-"""Reads for pages and API. Only kinds whose permission the reader has exist for them (EDT-09)."""
+"""Reads for pages and API. Only kinds whose permission the reader has exist for them (EDT-09): each list probes the
+reader's kinds one by one, so that a page is full whatever else the club does, and ``views`` looks again.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-import asyncpg
-import msgspec
-
-from lastcall.clubs.permissions import Permission
 from lastcall.clubs.policy import Standing
 from lastcall.db.cursor import FIRST, LAST, Cursor
 from lastcall.db.transaction import Reader
-from lastcall.errors import NotFound
-from lastcall.operations.codes import REASONS, Reason
+from lastcall.errors import Invalid, NotFound
 from lastcall.operations.kinds import KINDS, kinds_visible_to
-from lastcall.operations.kinds.kind import Kind, target_user_id, title
-from lastcall.operations.machine import UNSENT, State
+from lastcall.operations.kinds.kind import Kind
+from lastcall.operations.machine import TERMINAL, State
+from lastcall.operations.tables import SUBJECT
+from lastcall.operations.views import FIELDS, JOINS, OperationView, views
 from lastcall.people.actor import Actor
 
 PAGE_MOST = 200
 """Rows of one page at most."""
 
-
-@dataclass(frozen=True)
-class OperationView:
-    """One operation as a reader sees it. ``is_cancellable``: this reader may cancel it as it stands. ``ready_at`` is
-    None while it waits for the operation that it depends on.
-    """
-
-    id: UUID
-    request_id: UUID
-    request_size: int
-    position: int
-    kind: Kind[Any]
-    payload: dict[str, Any]
-    schedule_kind: str
-    due_at: datetime
-    ready_at: datetime | None
-    state: State
-    revision: int
-    actor_id: UUID
-    actor_name: str
-    code: str | None
-    result: dict[str, Any] | None
-    created_at: datetime
-    submitted_at: datetime | None
-    completed_at: datetime | None
-    is_cancellable: bool
-    late_outcome: str | None
-
-    @property
-    def reason(self) -> Reason | None:
-        """What pages say about the code, and what the reader can do."""
-        return None if self.code is None else REASONS[self.code]
-
-    @property
-    def target_user_id(self) -> str | None:
-        """The person that it is about, if it is about one."""
-        return target_user_id(self.payload)
-
-    @property
-    def title(self) -> str | None:
-        """What it is about when that is no person: a post's title or id, or a world."""
-        return title(self.payload)
+SEARCH_MOST = 100
+"""Characters of what is searched for; no id is longer."""
 
 
 @dataclass(frozen=True)
@@ -87,51 +47,45 @@ class RequestRollup:
         return sum(count for state, count in self.counts.items() if state.is_terminal)
 
 
-_FIELDS = """
-    o.id, o.request_id, q.size, o.position, o.kind, o.payload::text as payload, o.schedule_kind, o.due_at,
-    o.ready_at, o.state, o.revision, o.actor_id, p.display_name, o.code, o.result::text as result,
-    o.created_at, o.submitted_at, o.completed_at, l.outcome as late_outcome
-"""
-_JOINS = """
-    join operation_requests q on q.club_id = o.club_id and q.id = o.request_id
-    join people p on p.id = o.actor_id
-    left join late_results l on l.club_id = o.club_id and l.operation_id = o.id
-"""
-_ONE = f"select {_FIELDS} from operations o {_JOINS} where o.club_id = $1 and o.id = $2"  # noqa: S608
+@dataclass(frozen=True)
+class Filter:
+    """What of a list is wanted; nothing here means all of it.
+
+    ``subject`` is a VRChat id in full, of a person, a world or a post, in any case of letters.
+    """
+
+    kinds: Collection[str] | None = None
+    states: Collection[State] | None = None
+    request_id: UUID | None = None
+    event_id: UUID | None = None
+    subject: str | None = None
+
+
+ALL = Filter()
+
+_SUBJECT_ID = re.compile(r"(?:usr|wrld|not)_[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+@dataclass(frozen=True)
+class _Order:
+    """One of the two lists: what is in it, and by what it goes."""
+
+    states: frozenset[State]
+    is_in: str
+    time: str
+    beyond: str
+    direction: str
+    start: Cursor
+
+
+_UPCOMING = _Order(frozenset(State) - TERMINAL, "s.completed_at is null", "due_at", ">", "", start=FIRST)
+_HISTORY = _Order(TERMINAL, "s.completed_at is not null", "completed_at", "<", "desc", start=LAST)
+
+_ONE = f"select {FIELDS} from operations o {JOINS} where o.club_id = $1 and o.id = $2"  # noqa: S608
 _OF_REQUEST = f"""
-    select {_FIELDS} from operations o {_JOINS}
+    select {FIELDS} from operations o {JOINS}
      where o.club_id = $1 and o.request_id = $2
      order by o.position
-"""  # noqa: S608
-# Kind by kind, each from the index: filtering a mixed walk would read past every row of the other kinds.
-_UPCOMING = f"""
-    select {_FIELDS}
-      from (select s.*
-              from unnest($2::text[]) as k (kind)
-             cross join lateral (
-                   select * from operations s
-                    where s.club_id = $1 and s.kind = k.kind and s.completed_at is null
-                      and (s.due_at, s.id) > ($3, $4)
-                    order by s.due_at, s.id
-                    limit $5) as s
-             order by s.due_at, s.id
-             limit $5) as o {_JOINS}
-     order by o.due_at, o.id
-"""  # noqa: S608
-_HISTORY = f"""
-    select {_FIELDS}
-      from (select s.*
-              from unnest($2::text[]) as k (kind)
-             cross join lateral (
-                   select * from operations s
-                    where s.club_id = $1 and s.kind = k.kind and s.completed_at is not null
-                      and (s.completed_at, s.id) < ($3, $4)
-                      and ($6::text[] is null or s.state = any ($6))
-                    order by s.completed_at desc, s.id desc
-                    limit $5) as s
-             order by s.completed_at desc, s.id desc
-             limit $5) as o {_JOINS}
-     order by o.completed_at desc, o.id desc
 """  # noqa: S608
 _ROLLUPS = """
     select q.id, q.kind, q.size, q.due_at, q.created_at, p.display_name, o.state, count(*) as count
@@ -141,6 +95,58 @@ _ROLLUPS = """
      where q.club_id = $1 and q.id = any ($2::uuid[]) and q.kind = any ($3::text[])
      group by q.club_id, q.id, p.id, o.state
 """
+# One probe for each kind and state of the reader: filtering a mixed walk would read past every row of the others.
+_PROBES = """
+    select s.id, s.time
+      from unnest($2::text[]) as k (kind)
+     cross join unnest($3::text[]) as t (state)
+     cross join lateral (
+           select s.id, s.{time} as time
+             from operations s
+            where s.club_id = $1 and s.kind = k.kind and s.state = t.state and {within}
+            order by s.{time} {direction}, s.id {direction}
+            limit $6) as s
+"""
+# Everything of one request, event or subject, of which there is little.
+_CHOSEN = """
+    select s.id, s.{time} as time
+      from operations s
+     where s.club_id = $1 and {chosen} and s.kind = any ($2) and s.state = any ($3) and {within}
+"""
+_PAGE = """
+    select {fields}
+      from (select s.id, s.time from ({source}) as s
+             order by s.time {direction}, s.id {direction} limit $6) as s
+      join operations o on o.club_id = $1 and o.id = s.id {joins}
+     order by s.time {direction}, o.id {direction}
+"""
+_CHOICES = {
+    "request": "s.request_id = $7::uuid",
+    "subject": f"{SUBJECT.replace('payload', 's.payload')} = $8::text",
+}
+
+
+def _statement(order: _Order, choice: str | None) -> str:
+    """The page of ``order``, driven by the index that ``choice`` names; what else is chosen is filtered."""
+    within = [order.is_in, f"(s.{order.time}, s.id) {order.beyond} ($4, $5)"]
+    for name, condition in _CHOICES.items():
+        if name != choice:
+            value = condition.rpartition(" = ")[2]
+            within.append(f"({value} is null or {condition})")
+    source = (_PROBES if choice is None else _CHOSEN).format(
+        time=order.time,
+        direction=order.direction,
+        chosen=_CHOICES.get(choice or ""),
+        within=" and ".join(within),
+    )
+    return _PAGE.format(fields=FIELDS, joins=JOINS, source=source, direction=order.direction)
+
+
+_STATEMENTS = {
+    (order.time, choice): _statement(order, choice)
+    for order in (_UPCOMING, _HISTORY)
+    for choice in (None, *_CHOICES)
+}
 
 
 async def upcoming(
@@ -148,16 +154,13 @@ async def upcoming(
     standing: Standing,
     actor: Actor,
     club_id: UUID,
+    only: Filter = ALL,
     *,
-    kinds: Collection[str] | None = None,
     after: Cursor | None = None,
     limit: int = 50,
 ) -> list[OperationView]:
     """What is not over, by due time; ``after`` is the last row of the page before."""
-    start = after or FIRST
-    shown = _shown(standing, kinds)
-    rows = await tx.raw.fetch(_UPCOMING, club_id, shown, start.time, start.id, min(limit, PAGE_MOST))
-    return _views(rows, standing, actor)
+    return await _page(tx, standing, actor, club_id, _UPCOMING, only, after, limit)
 
 
 async def history(
@@ -165,18 +168,13 @@ async def history(
     standing: Standing,
     actor: Actor,
     club_id: UUID,
+    only: Filter = ALL,
     *,
-    kinds: Collection[str] | None = None,
-    states: Collection[State] | None = None,
     after: Cursor | None = None,
     limit: int = 50,
 ) -> list[OperationView]:
     """What is over, the newest end first; ``after`` is the last row of the page before."""
-    start = after or LAST
-    shown = _shown(standing, kinds)
-    chosen = None if states is None else [state.value for state in states]
-    rows = await tx.raw.fetch(_HISTORY, club_id, shown, start.time, start.id, min(limit, PAGE_MOST), chosen)
-    return _views(rows, standing, actor)
+    return await _page(tx, standing, actor, club_id, _HISTORY, only, after, limit)
 
 
 async def operation(
@@ -184,20 +182,20 @@ async def operation(
 ) -> OperationView:
     """One operation; ``NotFound`` for an unknown one and for one of a kind the reader may not see."""
     row = await tx.raw.fetchrow(_ONE, club_id, operation_id)
-    views = _views([] if row is None else [row], standing, actor)
-    if not views:
+    found = views([] if row is None else [row], standing, actor)
+    if not found:
         raise NotFound("operation_unknown", "There is no such action.", advice="Check the address.")
-    return views[0]
+    return found[0]
 
 
 async def request_operations(
     tx: Reader, standing: Standing, actor: Actor, club_id: UUID, request_id: UUID
 ) -> list[OperationView]:
     """Every operation of a request, in its order; ``NotFound`` as for one operation."""
-    views = _views(await tx.raw.fetch(_OF_REQUEST, club_id, request_id), standing, actor)
-    if not views:
+    found = views(await tx.raw.fetch(_OF_REQUEST, club_id, request_id), standing, actor)
+    if not found:
         raise NotFound("request_unknown", "There is no such request.", advice="Check the address.")
-    return views
+    return found
 
 
 async def request_rollups(
@@ -223,39 +221,45 @@ async def request_rollups(
     return rollups
 
 
-def _shown(standing: Standing, kinds: Collection[str] | None) -> list[str]:
-    visible = kinds_visible_to(standing)
-    return visible if kinds is None else [kind for kind in visible if kind in kinds]
+def subject_in(text: str) -> str:
+    """The VRChat id in what somebody typed or pasted, as ``Filter.subject`` wants it. Raises ``Invalid``."""
+    found = _SUBJECT_ID.search(text[:SEARCH_MOST].lower())
+    if found is None:
+        raise Invalid(
+            "search_invalid",
+            "Search for a VRChat id in full: usr_… of a person, wrld_… of a world, not_… of a post.",
+            advice="Paste the id, or the address of the person's page.",
+            field="search",
+        )
+    return found[0]
 
 
-def _views(rows: Sequence[asyncpg.Record], standing: Standing, actor: Actor) -> list[OperationView]:
-    visible = set(kinds_visible_to(standing))
-    return [_view(row, standing, actor) for row in rows if row["kind"] in visible]
-
-
-def _view(row: asyncpg.Record, standing: Standing, actor: Actor) -> OperationView:
-    state = State(row["state"])
-    is_theirs = row["actor_id"] == actor.person_id or standing.holds(Permission.MANAGE_SCHEDULED_ACTIONS)
-    return OperationView(
-        id=row["id"],
-        request_id=row["request_id"],
-        request_size=row["size"],
-        position=row["position"],
-        kind=KINDS[row["kind"]],
-        payload=msgspec.json.decode(row["payload"]),
-        # A row of an older release without a kind of schedule is a fixed one (ENQ-06).
-        schedule_kind=row["schedule_kind"] or "fixed",
-        due_at=row["due_at"],
-        ready_at=row["ready_at"],
-        state=state,
-        revision=row["revision"],
-        actor_id=row["actor_id"],
-        actor_name=row["display_name"],
-        code=row["code"],
-        result=None if row["result"] is None else msgspec.json.decode(row["result"]),
-        created_at=row["created_at"],
-        submitted_at=row["submitted_at"],
-        completed_at=row["completed_at"],
-        is_cancellable=is_theirs and state in UNSENT,
-        late_outcome=row["late_outcome"],
+async def _page(
+    tx: Reader,
+    standing: Standing,
+    actor: Actor,
+    club_id: UUID,
+    order: _Order,
+    only: Filter,
+    after: Cursor | None,
+    limit: int,
+) -> list[OperationView]:
+    start = after or order.start
+    kinds = [kind for kind in kinds_visible_to(standing) if only.kinds is None or kind in only.kinds]
+    states = [state.value for state in order.states if only.states is None or state in only.states]
+    chosen = {"request": only.request_id, "subject": only.subject}
+    choice = next((name for name, value in chosen.items() if value is not None), None)
+    if choice == "subject" and order is _UPCOMING:
+        # What is to come is little, and has no index by subject that every claim would pay for.
+        choice = None
+    rows = await tx.raw.fetch(
+        _STATEMENTS[order.time, choice],
+        club_id,
+        kinds,
+        states,
+        start.time,
+        start.id,
+        min(limit, PAGE_MOST),
+        *chosen.values(),
     )
+    return views(rows, standing, actor)

@@ -1,5 +1,8 @@
 """When an operation is due. ``due_at`` is the promise to staff; ``ready_at`` beside it is when it is tried
 next.
+
+A schedule may name an event. Only an event-relative one follows that event when it moves; the other two keep their
+time and are merely stopped with it.
 """
 
 from __future__ import annotations
@@ -7,28 +10,36 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
+from uuid import UUID
 
-from lastcall.errors import Invalid
+from lastcall.db.ids import encode_id
+from lastcall.errors import Conflict, Invalid
 from lastcall.protocol.constants import GRACE
 
 FURTHEST = timedelta(days=366)
 """How far ahead a time may lie."""
 
+FURTHEST_OFFSET = timedelta(days=365)
+"""How far from its event's start an event-relative time may lie, before or after."""
+
 _SMALLEST_STEP = timedelta(microseconds=1)
 """The database's resolution."""
 
-ScheduleKind = Literal["immediate", "fixed"]
+_MILLISECOND = timedelta(milliseconds=1)
+
+ScheduleKind = Literal["immediate", "fixed", "event_relative"]
 
 
 @dataclass(frozen=True)
 class Immediate:
     """Due at the server's time of the enqueue, set once; a retry of the request gets that same time (ENQ-05)."""
 
+    event_id: UUID | None = None
     kind: ScheduleKind = "immediate"
 
     def as_asked(self) -> dict[str, Any]:
         """What the requester said, for the digest and the request's row."""
-        return {"kind": self.kind}
+        return {"kind": self.kind, **_event(self.event_id)}
 
 
 @dataclass(frozen=True)
@@ -36,38 +47,86 @@ class Fixed:
     """Due at that time, whatever happens around it."""
 
     due_at: datetime
+    event_id: UUID | None = None
     kind: ScheduleKind = "fixed"
 
     def as_asked(self) -> dict[str, Any]:
-        return {"kind": self.kind, "due_at": self.due_at.astimezone(UTC).isoformat(timespec="microseconds")}
+        """What the requester said, for the digest and the request's row."""
+        return {"kind": self.kind, "due_at": _instant(self.due_at), **_event(self.event_id)}
 
 
-Schedule = Immediate | Fixed
+@dataclass(frozen=True)
+class EventRelative:
+    """Due at its event's start plus ``offset`` (whole milliseconds, negative for before), wherever that moves.
+
+    ``reviewed_due_at`` is the time that the person was shown: it has to be true still when they confirm (ENQ-09). It
+    is no part of what was asked, so a retry gets its ids although the event moved since.
+    """
+
+    event_id: UUID
+    offset: timedelta
+    reviewed_due_at: datetime
+    kind: ScheduleKind = "event_relative"
+
+    @property
+    def offset_ms(self) -> int:
+        """The offset in milliseconds, as it is stored."""
+        return self.offset // _MILLISECOND
+
+    def as_asked(self) -> dict[str, Any]:
+        """What the requester said, for the digest and the request's row."""
+        return {"kind": self.kind, "offset_ms": self.offset_ms, **_event(self.event_id)}
 
 
-def due_time(schedule: Schedule, now: datetime) -> datetime:
-    """The due time by the database's ``now``. Raises ``Invalid`` outside of the window."""
+Schedule = Immediate | Fixed | EventRelative
+
+
+def check_form(schedule: Schedule) -> None:
+    """What can be said of a schedule without a clock or an event. Raises ``Invalid`` with the field."""
+    match schedule:
+        case Immediate():
+            return
+        case Fixed(due_at=due_at):
+            _require_zone(due_at, "schedule.dueAt")
+        case EventRelative(offset=offset, reviewed_due_at=reviewed):
+            _require_zone(reviewed, "schedule.reviewedDueAt")
+            if abs(offset) > FURTHEST_OFFSET:
+                raise Invalid(
+                    "offset_too_far",
+                    "That is more than 365 days from the event.",
+                    advice="Choose a time nearer to the event.",
+                    field="schedule.offsetMs",
+                )
+            if offset % _MILLISECOND:
+                raise Invalid(
+                    "offset_too_fine",
+                    "An offset is a whole number of milliseconds.",
+                    advice="Round it.",
+                    field="schedule.offsetMs",
+                )
+
+
+def due_time(schedule: Schedule, now: datetime, starts_at: datetime | None = None) -> datetime:
+    """The due time by the database's ``now``; ``starts_at`` is the exact start of an event-relative one's event.
+
+    Raises ``Invalid`` outside of the window, and ``Conflict`` when the event moved since the review (ENQ-09).
+    """
+    check_form(schedule)
     match schedule:
         case Immediate():
             return now
         case Fixed(due_at=due_at):
-            if due_at.tzinfo is None:
-                raise Invalid("time_without_zone", "The time has no zone.", field="schedule.dueAt")
-            if due_at < now - GRACE:
-                raise Invalid(
-                    "time_too_early",
-                    "That time is more than 15 minutes ago.",
-                    advice="Choose a later time, or now.",
-                    field="schedule.dueAt",
+            return _within(due_at.astimezone(UTC), now, now - GRACE, "schedule.dueAt")
+        case EventRelative(offset=offset, reviewed_due_at=reviewed):
+            assert starts_at is not None
+            due_at = starts_at.astimezone(UTC) + offset
+            if due_at != reviewed:
+                raise Conflict(
+                    "event_moved",
+                    "The event moved since you reviewed this.",
+                    advice="Review the new time, then confirm again.",
                 )
-            if due_at > now + FURTHEST:
-                raise Invalid(
-                    "time_too_far",
-                    "That time is more than 366 days ahead.",
-                    advice="Choose an earlier time.",
-                    field="schedule.dueAt",
-                )
-            return due_at.astimezone(UTC)
+            return _within(due_at, now, now + _SMALLEST_STEP, "schedule.offsetMs")
 
 
 def late_at(due_at: datetime) -> datetime:
@@ -76,3 +135,35 @@ def late_at(due_at: datetime) -> datetime:
     The SQL of the lateness owners has the same.
     """
     return due_at + GRACE + _SMALLEST_STEP
+
+
+def _within(due_at: datetime, now: datetime, earliest: datetime, field: str) -> datetime:
+    if due_at < earliest:
+        raise Invalid(
+            "time_too_early",
+            "That time is more than 15 minutes ago." if earliest < now else "That time has passed.",
+            advice="Choose a later time, or now.",
+            field=field,
+        )
+    if due_at > now + FURTHEST:
+        raise Invalid(
+            "time_too_far",
+            "That time is more than 366 days ahead.",
+            advice="Choose an earlier time.",
+            field=field,
+        )
+    return due_at
+
+
+def _require_zone(moment: datetime, field: str) -> None:
+    if moment.tzinfo is None:
+        raise Invalid("time_without_zone", "The time has no zone.", advice="Give it one.", field=field)
+
+
+def _instant(moment: datetime) -> str:
+    return moment.astimezone(UTC).isoformat(timespec="microseconds")
+
+
+def _event(event_id: UUID | None) -> dict[str, Any]:
+    """Nothing without an event, so that what older versions stored compares equal."""
+    return {} if event_id is None else {"event_id": encode_id(event_id)}

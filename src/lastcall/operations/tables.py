@@ -47,6 +47,9 @@ submission, an end, a code. ``operation_is_whole`` in the database holds rows to
 keeps no claim; a pending row has a code when it was deferred.
 """
 
+SUBJECT = "lower(coalesce(payload ->> 'targetUserId', payload ->> 'worldId', payload ->> 'postId'))"
+"""Whom or what an operation is about: the VRChat id of a person, a world or a post, in small letters."""
+
 _BOUNDED = f"octet_length(result::text) <= {RESULT_BYTES_MOST}"
 
 
@@ -130,18 +133,30 @@ class Operation(TenantTable, Base):
             postgresql_where=text("state = 'submitted'"),
         ),
         # The pages, kind by kind, because a reader may have the permission of some kinds only.
+        # The state is in the key so that a page of a rare one is found without walking the others.
         Index(
-            "operations_upcoming_idx",
+            "operations_agenda_idx",
             "club_id",
             "kind",
+            "state",
             "due_at",
             "id",
             postgresql_where=text("completed_at is null"),
         ),
         Index(
-            "operations_history_idx",
+            "operations_past_idx",
             "club_id",
             "kind",
+            "state",
+            "completed_at",
+            "id",
+            postgresql_where=text("completed_at is not null"),
+        ),
+        # What was done to one person, world or post. Only what is over: an entry a row, and none for the claims.
+        Index(
+            "operations_subject_idx",
+            "club_id",
+            text(SUBJECT),
             "completed_at",
             "id",
             postgresql_where=text("completed_at is not null"),

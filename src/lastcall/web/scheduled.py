@@ -13,7 +13,8 @@ from uuid import UUID
 from lastcall.db.cursor import Cursor, read_cursor, write_cursor
 from lastcall.db.ids import decode_id, encode_id
 from lastcall.operations.machine import State
-from lastcall.operations.queries import OperationView, RequestRollup
+from lastcall.operations.queries import RequestRollup
+from lastcall.operations.views import OperationView
 from lastcall.web.looks import KINDS, Look, Why, state_look, why
 from lastcall.web.times import Zoned
 

@@ -11,7 +11,7 @@ from lastcall.api.v1.routes.staff import role_shape
 from lastcall.api.v1.routes.visibility import visibility_shape
 from lastcall.clubs.queries import ClubSettings, RoleView
 from lastcall.clubs.visibility import VisibilityView
-from lastcall.operations.queries import OperationView
+from lastcall.operations.views import OperationView
 
 _SHAPES: dict[type, Callable[[Any], Any]] = {
     ClubSettings: settings_shape,

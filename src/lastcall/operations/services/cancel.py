@@ -10,8 +10,9 @@ from lastcall.clubs.policy import require_staff
 from lastcall.db.database import Database
 from lastcall.errors import Conflict, NotAllowed
 from lastcall.operations.machine import UNSENT, State
-from lastcall.operations.queries import OperationView, operation
+from lastcall.operations.queries import operation
 from lastcall.operations.signals import changed
+from lastcall.operations.views import OperationView
 from lastcall.people.actor import Actor
 from lastcall.people.scopes import Scope
 

@@ -18,7 +18,7 @@ from lastcall.errors import Conflict, Invalid, NotFound
 from lastcall.operations.kinds import KINDS, kinds_visible_to
 from lastcall.operations.machine import TERMINAL, State
 from lastcall.operations.queries import (
-    OperationView,
+    Filter,
     RequestRollup,
     history,
     operation,
@@ -28,6 +28,7 @@ from lastcall.operations.queries import (
 )
 from lastcall.operations.services.cancel import cancel
 from lastcall.operations.signals import TOPIC
+from lastcall.operations.views import OperationView
 from lastcall.people.sessions import actor_of_session
 from lastcall.web.access import Access, Visitor, access
 from lastcall.web.club import ClubPage, club_page
@@ -78,7 +79,7 @@ async def scheduled(
         seen = web.live.mark((club_id, TOPIC))
         reader = (page.standing, visitor.actor, club_id)
         rows = await upcoming(tx, *reader, after=start, limit=PAGE + 1)
-        unknown = await history(tx, *reader, states=[State.INDETERMINATE], limit=UNKNOWN_MOST)
+        unknown = await history(tx, *reader, Filter(states=[State.INDETERMINATE]), limit=UNKNOWN_MOST)
         lately = await history(tx, *reader, limit=LATELY)
         card = await connection_card(tx, club_id)
         more = len(rows) > PAGE
@@ -131,8 +132,7 @@ async def scheduled_history(
             page.standing,
             visitor.actor,
             club_id,
-            kinds=kinds,
-            states=states,
+            Filter(kinds=kinds, states=states),
             after=start,
             limit=PAGE + 1,
         )

@@ -20,16 +20,11 @@ from lastcall.db.database import Database
 from lastcall.db.ids import encode_id
 from lastcall.operations.kinds import kind_named
 from lastcall.operations.machine import State
-from lastcall.operations.queries import (
-    OperationView,
-    history,
-    operation,
-    request_operations,
-    upcoming,
-)
+from lastcall.operations.queries import Filter, history, operation, request_operations, upcoming
 from lastcall.operations.schedules import Fixed, Immediate, Schedule
 from lastcall.operations.services.cancel import cancel
 from lastcall.operations.services.enqueue import MOST_PAYLOADS, enqueue
+from lastcall.operations.views import OperationView
 from lastcall.people.actor import Actor
 from lastcall.people.scopes import Scope
 
@@ -163,7 +158,9 @@ async def list_upcoming_operations(
     club_id, after = known(club), read_cursor(_UPCOMING, cursor, field=CURSOR)
     async with db.read() as tx:
         standing = await require_staff(tx, actor, club_id, scope=Scope.READ)
-        rows = await upcoming(tx, standing, actor, club_id, kinds=_kinds(kind), after=after, limit=limit + 1)
+        rows = await upcoming(
+            tx, standing, actor, club_id, Filter(kinds=_kinds(kind)), after=after, limit=limit + 1
+        )
     return _page(rows, limit, _UPCOMING, lambda row: row.due_at)
 
 
@@ -186,8 +183,7 @@ async def list_past_operations(
             standing,
             actor,
             club_id,
-            kinds=_kinds(kind),
-            states=None if outcome is None else [outcome],
+            Filter(kinds=_kinds(kind), states=None if outcome is None else [outcome]),
             after=after,
             limit=limit + 1,
         )
