@@ -173,6 +173,61 @@ create table directory (
 );
 CREATE INDEX directory_club_id_idx ON directory USING btree (club_id);
 
+create table event_worlds (
+    club_id uuid not null,
+    id uuid not null,
+    event_id uuid not null,
+    world_id text not null,
+    name text default ''::text not null,
+    confirmation text default 'suggested'::text not null,
+    created_at timestamp with time zone default lastcall_now() not null,
+    constraint event_worlds_pkey PRIMARY KEY (club_id, id),
+    constraint event_worlds_club_id_event_id_world_id_key UNIQUE (club_id, event_id, world_id),
+    constraint event_worlds_confirmation_check CHECK ((confirmation = ANY (ARRAY['suggested'::text, 'confirmed'::text]))),
+    constraint event_worlds_club_id_event_id_fkey FOREIGN KEY (club_id, event_id) REFERENCES events(club_id, id) ON DELETE CASCADE
+);
+
+create table events (
+    club_id uuid not null,
+    id uuid not null,
+    title text not null,
+    description text default ''::text not null,
+    schedule_kind text not null,
+    starts_at timestamp with time zone,
+    ends_at timestamp with time zone,
+    doors_at timestamp with time zone,
+    event_date date,
+    zone text not null,
+    sort_at timestamp with time zone not null,
+    over_at timestamp with time zone not null,
+    status text default 'scheduled'::text not null,
+    publication text default 'draft'::text not null,
+    cancel_generation integer default 0 not null,
+    tba_generation integer default 0 not null,
+    revision integer default 1 not null,
+    removed_at timestamp with time zone,
+    import_uid text,
+    created_by uuid not null,
+    created_at timestamp with time zone default lastcall_now() not null,
+    updated_at timestamp with time zone default lastcall_now() not null,
+    constraint events_pkey PRIMARY KEY (club_id, id),
+    constraint events_generations_check CHECK (((cancel_generation >= 0) AND (tba_generation >= 0) AND (revision >= 1) AND (((status <> 'cancelled'::text) AND (removed_at IS NULL)) OR (cancel_generation > 0)))),
+    constraint events_publication_check CHECK ((publication = ANY (ARRAY['draft'::text, 'published'::text]))),
+    constraint events_schedule_check CHECK (
+CASE schedule_kind
+    WHEN 'timed'::text THEN ((starts_at IS NOT NULL) AND (event_date IS NULL))
+    WHEN 'date_only'::text THEN ((starts_at IS NULL) AND (event_date IS NOT NULL))
+    WHEN 'tba'::text THEN (starts_at IS NULL)
+    ELSE false
+END),
+    constraint events_status_check CHECK ((status = ANY (ARRAY['scheduled'::text, 'cancelled'::text]))),
+    constraint events_times_check CHECK ((((starts_at IS NOT NULL) OR (num_nonnulls(ends_at, doors_at) = 0)) AND ((ends_at IS NULL) OR (starts_at < ends_at)) AND ((doors_at IS NULL) OR (doors_at <= starts_at)))),
+    constraint events_club_id_fkey FOREIGN KEY (club_id) REFERENCES clubs(id) ON DELETE CASCADE,
+    constraint events_created_by_fkey FOREIGN KEY (created_by) REFERENCES people(id)
+);
+CREATE INDEX events_club_id_sort_at_id_idx ON events USING btree (club_id, sort_at, id) WHERE (removed_at IS NULL);
+CREATE UNIQUE INDEX events_import_uid_idx ON events USING btree (club_id, import_uid) WHERE ((import_uid IS NOT NULL) AND (removed_at IS NULL));
+
 create table evidence (
     club_id uuid not null,
     connection_id uuid not null,

@@ -18,6 +18,7 @@ import lastcall.api.v1.personal
 import lastcall.clubs.registration
 import lastcall.connections.registration
 import lastcall.decisions.registration
+import lastcall.events.registration
 import lastcall.operations.listeners
 import lastcall.people.personal
 from lastcall.api.heads import HeadAnswers
@@ -66,6 +67,7 @@ def register() -> None:
     lastcall.clubs.registration.register()
     lastcall.access.registration.register()
     lastcall.decisions.registration.register()
+    lastcall.events.registration.register()
     lastcall.connections.registration.register()
     lastcall.operations.listeners.register()
     lastcall.api.v1.personal.register()

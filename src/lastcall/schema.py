@@ -14,6 +14,7 @@ import lastcall.clubs.tables
 import lastcall.connections.tables
 import lastcall.db.tables
 import lastcall.decisions.tables
+import lastcall.events.tables
 import lastcall.mail.tables
 import lastcall.operations.tables
 import lastcall.people.sign_in_tables

@@ -11,7 +11,19 @@ from lastcall.db.limits import Limit
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "limits.md"
 WORDS = {timedelta(minutes=1): "1 minute", timedelta(hours=1): "1 hour"}
-ROOMS = ("db", "mail", "people", "clubs", "access", "decisions", "connections", "operations", "api", "web")
+ROOMS = (
+    "db",
+    "mail",
+    "people",
+    "clubs",
+    "access",
+    "decisions",
+    "events",
+    "connections",
+    "operations",
+    "api",
+    "web",
+)
 
 
 def test_every_limit_is_in_the_reference() -> None:

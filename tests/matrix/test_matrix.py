@@ -16,6 +16,7 @@ from tests.matrix.cases import ALLOWED, Case, Row, expected
 from tests.matrix.functions import WITHIN_A_COMMAND, functions_of, modules, name_of, services, without_a_row
 from tests.matrix.rows_clubs import ACCESS, CLUBS, OPERATIONS
 from tests.matrix.rows_connections import CONNECTIONS
+from tests.matrix.rows_events import EVENTS
 from tests.matrix.rows_people import ACCOUNT, OPERATORS
 from tests.matrix.world import World, build, tokens
 
@@ -32,10 +33,9 @@ from lastcall.people import queries as people
 from lastcall.people.actor import Actor
 from lastcall.people.service import block_person, set_operator, unblock_person
 
-ROWS = [*CLUBS, *ACCESS, *OPERATIONS, *CONNECTIONS, *ACCOUNT, *OPERATORS]
+ROWS = [*CLUBS, *ACCESS, *OPERATIONS, *EVENTS, *CONNECTIONS, *ACCOUNT, *OPERATORS]
 
 FOR_LATER_PARTS = {
-    Permission.MANAGE_EVENTS,
     Permission.MANAGE_EVENT_MEDIA,
     Permission.VIEW_EVENT_OPERATIONS,
     Permission.VIEW_MEMBERS,
@@ -168,7 +168,7 @@ async def test_everybody_may_do_what_the_table_says_and_nothing_else(world: Worl
 
 async def test_authority_that_ended_a_moment_ago_is_none(world: World) -> None:
     found = []
-    for rows in (CLUBS, ACCESS, OPERATIONS, CONNECTIONS, ACCOUNT, OPERATORS):
+    for rows in (CLUBS, ACCESS, OPERATIONS, EVENTS, CONNECTIONS, ACCOUNT, OPERATORS):
         found += await ended_differences(world, rows)
     assert found == [], "\n".join(found)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from uuid import UUID
 
 from tests.matrix.cases import Case
@@ -23,6 +24,9 @@ from lastcall.connections.connect import connect_club
 from lastcall.connections.states import Feature
 from lastcall.db.database import Database
 from lastcall.db.ids import new_id
+from lastcall.events.queries import EventView
+from lastcall.events.services.write import EventFields, create_event
+from lastcall.events.times import Timed
 from lastcall.mail.mailer import Mailer
 from lastcall.operations.schedules import Immediate
 from lastcall.operations.services.enqueue import Enqueued, enqueue
@@ -40,6 +44,7 @@ PARTY = RelyingParty("localhost", URL)
 VRCHAT_ROLE = "grol_00000000-0000-4000-8000-000000000001"
 TARGET = "usr_00000000-0000-4000-8000-000000000001"
 SLUG = "matrix"
+AN_EVENT = EventFields("Evening", Timed(datetime(2099, 1, 1, 20, tzinfo=UTC)), "UTC")
 
 
 @dataclass
@@ -60,6 +65,7 @@ class World:
     account_id: UUID
     connection_id: UUID
     queued: Enqueued
+    event: EventView
     cases: list[Case] = field(default_factory=list)
     numbers: Iterator[int] = field(default_factory=itertools.count)
 
@@ -134,6 +140,7 @@ async def build(db: Database, needed: Collection[frozenset[Permission]]) -> Worl
             [{"kind": "invite_member", "targetUserId": TARGET}],
             Immediate(),
         ),
+        event=await create_event(db, owner, club_id, AN_EVENT),
     )
     world.cases = [*_people(world), *await _staff(world, needed)]
     other = await person(db, "stranger")

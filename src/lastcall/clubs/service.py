@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import zoneinfo
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from uuid import UUID
@@ -23,6 +22,7 @@ from lastcall.db.ids import new_id
 from lastcall.db.tables import Directory
 from lastcall.db.transaction import Transaction
 from lastcall.errors import Conflict, Invalid, NotFound
+from lastcall.local_time import valid_zone
 from lastcall.mail.addresses import valid_address
 from lastcall.names import valid_name
 from lastcall.people.actor import Actor, require_operator
@@ -85,7 +85,7 @@ async def add_club(
     require_operator(actor)
     name = valid_name(name)
     _check_slug(slug)
-    _check_zone(zone)
+    valid_zone(zone)
     club_id = new_id()
     async with db.transaction() as tx:
         # The lock: an owner who is blocked or erased meanwhile is so before this, and refused, or after it.
@@ -128,7 +128,7 @@ async def edit_club(
     """
     fields = replace(fields, name=valid_name(fields.name))
     _check_slug(fields.slug)
-    _check_zone(fields.zone)
+    valid_zone(fields.zone)
     _check_retention(fields.retention_days)
     async with db.transaction() as tx:
         await bump_gate(tx, club_id)
@@ -184,18 +184,6 @@ def _check_slug(slug: str) -> None:
             advice="Use 1 to 40 lower-case letters, digits and hyphens, with no hyphen at either end.",
             field="slug",
         )
-
-
-def _check_zone(zone: str) -> None:
-    try:
-        zoneinfo.ZoneInfo(zone)
-    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError) as error:
-        raise Invalid(
-            "zone_unknown",
-            f"“{zone}” is not a time zone.",
-            advice="Use a name like Europe/Berlin or UTC.",
-            field="zone",
-        ) from error
 
 
 def _check_retention(days: int | None) -> None:

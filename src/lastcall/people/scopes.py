@@ -13,6 +13,7 @@ class Scope(StrEnum):
     CLUBS = "clubs"
     STAFF = "staff"
     ACCESS = "access"
+    EVENTS = "events"
     OPERATIONS = "operations"
     CONNECTION = "connection"
     OPERATOR = "operator"
@@ -28,6 +29,7 @@ _LABELS = {
     Scope.CLUBS: "Change clubs: settings, visibility, pause, resume",
     Scope.STAFF: "Change staff: roles and who has them",
     Scope.ACCESS: "Invite people and decide join requests",
+    Scope.EVENTS: "Change events and import calendars",
     Scope.OPERATIONS: "Queue, edit and cancel actions",
     Scope.CONNECTION: "Change connections to VRChat groups",
     Scope.OPERATOR: "What an operator sees and does",

@@ -1,0 +1,96 @@
+"""Events of clubs and the worlds they are in. The one writer is ``services/write.py`` (EVT-01)."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from uuid import UUID
+
+from sqlalchemy import CheckConstraint, ForeignKey, Index, UniqueConstraint, text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from lastcall.db.base import Base, TenantTable, tenant_reference
+
+DATABASE_NOW = text("lastcall_now()")
+
+
+class Event(TenantTable, Base):
+    """One event of a club. ``zone`` is the IANA name in which its times are shown.
+
+    ``cancel_generation`` rises with each cancelling and with the removal, ``tba_generation`` whenever the event loses
+    its exact start; both never fall, so that what was copied before stays told apart though the event is reinstated or
+    timed again a moment later. A row is never deleted while its club lives: ``removed_at`` makes it missing.
+    ``sort_at`` and ``over_at`` follow from the time (``times.columns_of``). ``import_uid`` says which entry of a
+    calendar elsewhere it came from.
+    """
+
+    __tablename__ = "events"
+    __table_args__ = (
+        CheckConstraint(
+            "case schedule_kind"
+            " when 'timed' then starts_at is not null and event_date is null"
+            " when 'date_only' then starts_at is null and event_date is not null"
+            " when 'tba' then starts_at is null else false end",
+            name="schedule",
+        ),
+        CheckConstraint(
+            "(starts_at is not null or num_nonnulls(ends_at, doors_at) = 0)"
+            " and (ends_at is null or starts_at < ends_at) and (doors_at is null or doors_at <= starts_at)",
+            name="times",
+        ),
+        CheckConstraint("status in ('scheduled', 'cancelled')", name="status"),
+        CheckConstraint("publication in ('draft', 'published')", name="publication"),
+        CheckConstraint(
+            "cancel_generation >= 0 and tba_generation >= 0 and revision >= 1"
+            " and (status <> 'cancelled' and removed_at is null or cancel_generation > 0)",
+            name="generations",
+        ),
+        Index(None, "club_id", "sort_at", "id", postgresql_where=text("removed_at is null")),
+        Index(
+            "events_import_uid_idx",
+            "club_id",
+            "import_uid",
+            unique=True,
+            postgresql_where=text("import_uid is not null and removed_at is null"),
+        ),
+    )
+
+    club_id: Mapped[UUID] = mapped_column(
+        ForeignKey("clubs.id", ondelete="CASCADE"), primary_key=True, sort_order=-2
+    )
+    title: Mapped[str]
+    description: Mapped[str] = mapped_column(server_default=text("''"))
+    schedule_kind: Mapped[str]
+    starts_at: Mapped[datetime | None]
+    ends_at: Mapped[datetime | None]
+    doors_at: Mapped[datetime | None]
+    event_date: Mapped[date | None]
+    zone: Mapped[str]
+    sort_at: Mapped[datetime]
+    over_at: Mapped[datetime]
+    status: Mapped[str] = mapped_column(server_default=text("'scheduled'"))
+    publication: Mapped[str] = mapped_column(server_default=text("'draft'"))
+    cancel_generation: Mapped[int] = mapped_column(server_default=text("0"))
+    tba_generation: Mapped[int] = mapped_column(server_default=text("0"))
+    revision: Mapped[int] = mapped_column(server_default=text("1"))
+    removed_at: Mapped[datetime | None]
+    import_uid: Mapped[str | None]
+    created_by: Mapped[UUID] = mapped_column(ForeignKey("people.id"))
+    created_at: Mapped[datetime] = mapped_column(server_default=DATABASE_NOW)
+    updated_at: Mapped[datetime] = mapped_column(server_default=DATABASE_NOW)
+
+
+class EventWorld(TenantTable, Base):
+    """A world in which an event is or may be. ``world_id`` is as it was given, and may be no world's id."""
+
+    __tablename__ = "event_worlds"
+    __table_args__ = (
+        tenant_reference("events", "event_id", on_delete="cascade"),
+        UniqueConstraint("club_id", "event_id", "world_id"),
+        CheckConstraint("confirmation in ('suggested', 'confirmed')", name="confirmation"),
+    )
+
+    event_id: Mapped[UUID]
+    world_id: Mapped[str]
+    name: Mapped[str] = mapped_column(server_default=text("''"))
+    confirmation: Mapped[str] = mapped_column(server_default=text("'suggested'"))
+    created_at: Mapped[datetime] = mapped_column(server_default=DATABASE_NOW)
