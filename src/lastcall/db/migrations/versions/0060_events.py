@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "0060_events"
-down_revision = "0047_privacy_indexes"
+down_revision = "0075_operation_lists"
 branch_labels = None
 depends_on = None
 
