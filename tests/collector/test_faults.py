@@ -3,22 +3,36 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import timedelta
+from email.utils import format_datetime
 
 import pytest
 from collector_bench import Bench
 
 from lastcall.protocol import messages as m
-from lastcall.protocol.constants import WORKER_EVIDENCE_AGE
+from lastcall.protocol.constants import RETRY_DELAY_LEAST, WORKER_EVIDENCE_AGE
 from lastcall.protocol.outcomes import Outcome
 from lastcall.protocol.steps import Step
+from lastcall.vrchat.errors import LONGEST_RETRY_AFTER
 from lastcall.vrchat.simulator import faults
 
 
 @pytest.mark.clause("WRK-18")
-@pytest.mark.parametrize(("header", "delay_ms"), [("90", 90_000), ("86400", 86_400_000), (None, 60_000)])
+@pytest.mark.parametrize(
+    ("header", "named_ms"),
+    [
+        ("82721", 82_721_000),
+        ("0", 0),
+        ("-5", 60_000),
+        ("9" * 400, LONGEST_RETRY_AFTER * 1000),
+        (None, 60_000),
+    ],
+    ids=["of almost a day", "none", "negative", "absurd", "missing"],
+)
 async def test_a_throttled_read_defers_by_the_providers_own_delay_and_ends_the_pass(
-    bench: Bench, header: str | None, delay_ms: int
+    bench: Bench, header: str | None, named_ms: float
 ) -> None:
+    delay_ms = max(named_ms, RETRY_DELAY_LEAST.total_seconds() * 1000)
     bench.simulator.arm(faults.answer(429, retry_after=header), method="GET", path="/groups/*")
     await bench.server.add("assign_role", **bench.role())
     await bench.server.add("ban_member", targetUserId=bench.simulator.seed.members[1])
@@ -27,9 +41,22 @@ async def test_a_throttled_read_defers_by_the_providers_own_delay_and_ends_the_p
     await bench.server.until("release")
     assert deferred.code == "rate_limit"
     assert deferred.delay_ms == delay_ms
-    assert failure.retry_after_ms == delay_ms
+    assert failure.retry_after_ms == named_ms
     assert len(bench.server.of("claim")) == 1, "the other operation is not touched"
     assert bench.reads("/groups/") == 1
+
+
+@pytest.mark.parametrize(
+    ("ahead", "least_ms", "most_ms"), [(3600, 3_590_000, 3_600_000), (-3600, 1000, 1000)]
+)
+async def test_a_throttled_read_defers_until_the_date_that_vrchat_names(
+    bench: Bench, ahead: int, least_ms: int, most_ms: int
+) -> None:
+    date = format_datetime(bench.time.clock.wall() + timedelta(seconds=ahead), usegmt=True)
+    bench.simulator.arm(faults.answer(429, retry_after=date), method="GET", path="/groups/*")
+    await bench.server.add("assign_role", **bench.role())
+    deferred = await bench.server.until("defer")
+    assert least_ms <= deferred.delay_ms <= most_ms
 
 
 async def test_an_error_page_defers_by_the_usual_delay(bench: Bench) -> None:

@@ -25,6 +25,7 @@ from lastcall.vrchat.simulator import (
     read_ledger,
 )
 from lastcall.vrchat.simulator.edits import EDITS, edit
+from lastcall.vrchat.simulator.model import made_id
 from lastcall.vrchat.transport import Answer, NoAnswer, Transport, user_agent_for
 from lastcall.vrchat.writes import Seen, write_kind
 
@@ -139,29 +140,105 @@ async def test_an_invitation_unbans_unless_the_block_is_to_stand(
     assert seed.strangers[0] in group.invitations
 
 
-@pytest.mark.parametrize("kind", ["assign_role", "invite_member", "ban_member"])
+KIND_RUNS = {
+    "approve_request": ("stranger", None, "already_member"),
+    "reject_request": ("stranger", None, "no_join_request"),
+    "invite_member": ("stranger", None, "already_invited"),
+    "cancel_member_invite": ("stranger", None, "not_invited"),
+    "remove_member": ("member", None, "visibility"),
+    "ban_member": ("member", None, "already_banned"),
+    "unban_member": ("stranger", None, "not_banned"),
+    "assign_role": ("member", "role", None),
+    "remove_role": ("member", "role", None),
+    "publish_post": (None, "post", None),
+    "edit_post": (None, "post", None),
+    "delete_post": (None, None, "visibility"),
+}
+"""Who it is about, what else is in the payload, and what a second time is refused for."""
+
+PREPARED = {
+    "approve_request": "ask_to_join",
+    "reject_request": "ask_to_join",
+    "unban_member": "ban",
+}
+
+
+async def run_kind(
+    simulator: Simulator, transport: Transport, kind: str, payload: dict[str, object]
+) -> tuple[str, str | None]:
+    """From evidence to judgement, as the collector does it."""
+    seed = simulator.seed
+    chosen = write_kind(kind)
+    reviewed = chosen.read(payload)
+    own = await evidence.read_own_member(transport, seed.group_id, seed.bot_id)
+    write = chosen.plan(reviewed, await chosen.look(transport, reviewed, own, lambda: None))
+    judgement = chosen.judge(write, await transport.send_once(write.method, write.path, write.json))
+    return judgement.outcome.value, judgement.code
+
+
+@pytest.mark.parametrize("kind", KIND_RUNS)
 async def test_each_kind_runs_through_from_evidence_to_judgement_and_a_second_time(
     simulator: Simulator, transport: Transport, kind: str
 ) -> None:
     seed = simulator.seed
-    target = seed.strangers[0] if kind == "invite_member" else seed.members[0]
-    payload = {"targetUserId": target} | ({"roleId": seed.role_ids[1]} if kind == "assign_role" else {})
-    outcomes = []
-    for _ in range(2):
-        own = await evidence.read_own_member(transport, seed.group_id, seed.bot_id)
-        chosen = write_kind(kind)
-        write = chosen.plan(chosen.read(payload), Seen(own))
-        sent = await transport.send_once(write.method, write.path, write.json)
-        judgement = chosen.judge(write, sent)
-        outcomes.append((judgement.outcome.value, judgement.code))
-    assert (
-        outcomes
-        == {
-            "assign_role": [("succeeded", None), ("succeeded", None)],
-            "invite_member": [("succeeded", None), ("rejected", "already_invited")],
-            "ban_member": [("succeeded", None), ("rejected", "already_banned")],
-        }[kind]
+    who, also, again = KIND_RUNS[kind]
+    target = seed.members[0] if who == "member" else seed.strangers[0]
+    payload: dict[str, object] = {} if who is None else {"targetUserId": target}
+    if kind in PREPARED:
+        edit(simulator.clock, simulator.world, seed.group_id, PREPARED[kind], user_id=target)
+    if kind == "cancel_member_invite":
+        await run_kind(simulator, transport, "invite_member", payload)
+    if kind in ("edit_post", "delete_post"):
+        edit(simulator.clock, simulator.world, seed.group_id, "publish_post", title="Before")
+        payload["postId"] = made_id("not", seed.group_id, 1)
+    if also == "role":
+        payload["roleId"] = seed.role_ids[1].upper().replace("GROL", "grol")
+    if also == "post":
+        payload |= {"title": "Tonight!", "text": "At nine.", "visibility": "group", "sendNotification": True}
+        payload["roleIds"] = [seed.role_ids[2]]
+    simulator.ledger.entries.clear()
+    assert await run_kind(simulator, transport, kind, payload) == ("succeeded", None)
+    second = await run_kind(simulator, transport, kind, payload)
+    assert second == ("succeeded" if again is None else "rejected", again)
+    assert len(simulator.ledger.entries) == (2 if again is None else 1)
+
+
+async def test_who_is_in_too_many_groups_is_refused_for_that_and_the_account_keeps_its_grants(
+    simulator: Simulator, transport: Transport
+) -> None:
+    seed = simulator.seed
+    for name in ("ask_to_join", "join_many_groups"):
+        edit(simulator.clock, simulator.world, seed.group_id, name, user_id=seed.strangers[0])
+    payload: dict[str, object] = {"targetUserId": seed.strangers[0]}
+    assert await run_kind(simulator, transport, "approve_request", payload) == ("rejected", "too_many_groups")
+    assert await run_kind(simulator, transport, "reject_request", payload) == ("succeeded", None)
+
+
+async def test_an_edited_post_is_what_was_reviewed_although_vrchat_keeps_what_is_left_out(
+    simulator: Simulator, transport: Transport
+) -> None:
+    seed = simulator.seed
+    group = simulator.world.groups[seed.group_id]
+    post: dict[str, object] = {
+        "title": "Tonight.",
+        "text": "!",
+        "visibility": "group",
+        "sendNotification": False,
+    }
+    to_some = {"roleIds": [seed.role_ids[0]], "imageId": f"file_{seed.group_id.removeprefix('grp_')}"}
+    assert await run_kind(simulator, transport, "publish_post", post | to_some) == ("succeeded", None)
+    (post_id,) = group.posts
+    kept = group.posts[post_id]
+    assert (kept.role_ids, kept.image_id, kept.title) == (*to_some.values(), "Tonight\u2024")
+    # Left out of the request, both stay; so what is left open in the review is named in the write.
+    path = f"/groups/{seed.group_id}/posts/{post_id}"
+    await transport.send_once("PUT", path, post)
+    assert (kept.role_ids, kept.image_id) == tuple(to_some.values())
+    assert await run_kind(simulator, transport, "edit_post", post | {"postId": post_id}) == (
+        "succeeded",
+        None,
     )
+    assert (kept.role_ids, kept.image_id) == ([], None)
 
 
 async def test_the_two_meanings_of_a_members_403_are_kept_apart(
@@ -197,6 +274,11 @@ async def test_every_edit_changes_what_is_read(simulator: Simulator, transport: 
         "add_member": {"user_id": seed.strangers[0]},
         "ban": {"user_id": seed.strangers[1]},
         "unban": {"user_id": seed.strangers[1]},
+        "ask_to_join": {"user_id": seed.strangers[2]},
+        "join_many_groups": {"user_id": seed.strangers[2]},
+        "withdraw_request": {"user_id": seed.strangers[2]},
+        "publish_post": {"title": "Tonight"},
+        "delete_post": {"post_id": made_id("not", seed.group_id, 1)},
         "delete_role": {"role_id": seed.role_ids[3]},
         "transfer": {"user_id": seed.members[2]},
         "set_privacy": {"privacy": "private"},

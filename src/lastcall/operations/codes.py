@@ -129,6 +129,14 @@ REASONS: dict[str, Reason] = {
     "preflight_failed": Reason(
         "Check before sending failed", "Queue it anew; tell the operator if it fails again."
     ),
+    "no_join_request": Reason(
+        "No open join request", "Nothing to do: they withdrew it, or it was decided in VRChat."
+    ),
+    "too_many_groups": Reason(
+        "Person is in too many groups", "They must leave a group first; then queue it anew."
+    ),
+    "not_invited": Reason("Not invited", "Nothing to do: there is no open invitation to take back."),
+    "not_banned": Reason("Not banned", "Nothing to do: no ban stands."),
     "already_member": Reason("Already a member", "Nothing to do: the person is in the group."),
     "already_invited": Reason("Already invited", "Nothing to do: the invitation is open."),
     "already_banned": Reason("Already banned", "Nothing to do: the ban stands."),

@@ -12,6 +12,7 @@ import unicodedata
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from http import HTTPStatus
 from typing import Any
 
 import msgspec
@@ -195,7 +196,8 @@ def parse_json(body: bytes) -> Any:
 def parse_envelope(body: bytes) -> Envelope | None:
     """The error envelope in ``body``, or ``None``.
 
-    Two forms exist: ``{"error": {"message", "status_code"}}`` and ``{"message", "statusCode"}``.
+    Three forms exist: ``{"error": {"message", "status_code"}}``, ``{"message", "statusCode"}`` and, for posts
+    that are gone, ``{"success": {"message", "status_code"}}`` about a status that is no success.
     """
     try:
         document = parse_json(body)
@@ -203,14 +205,15 @@ def parse_envelope(body: bytes) -> Envelope | None:
         return None
     if not isinstance(document, dict):
         return None
-    nested = document.get("error")
+    nested = document.get("error", document.get("success"))
+    is_success = "error" not in document and "success" in document
     if isinstance(nested, dict):
         message, status = nested.get("message"), nested.get("status_code")
     else:
         message, status = document.get("message"), document.get("statusCode")
     if not isinstance(message, str) or not isinstance(status, int) or isinstance(status, bool):
         return None
-    return Envelope(message, status)
+    return None if is_success and status < HTTPStatus.BAD_REQUEST else Envelope(message, status)
 
 
 _LOOK_ALIKES = str.maketrans(

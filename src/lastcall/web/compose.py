@@ -74,6 +74,11 @@ class Review:
         return [{"kind": self.kind.name, "targetUserId": person.user_id, **extra} for person in self.people]
 
 
+def has_form(kind: Kind[Any]) -> bool:
+    """Whether people and a role are all that a person has to give for this kind."""
+    return set(kind.payload.__struct_fields__) <= {"target_user_id", "role_id"}
+
+
 def takes_role(kind: Kind[Any]) -> bool:
     return "role_id" in kind.payload.__struct_fields__
 
@@ -134,7 +139,7 @@ def _text(fields: Mapping[str, str], name: str, most: int | None = FIELD_MOST) -
 
 def _role_problem(kind: Kind[Any], role: str) -> str | None:
     if not role:
-        return "Choose the role to give."
+        return "Choose the role."
     try:
         kind.parse({"targetUserId": f"usr_{_NOBODY}", "roleId": role}, "role")
     except Invalid as error:

@@ -12,7 +12,7 @@ from lastcall.operations.machine import State
 
 @dataclass(frozen=True)
 class KindLook:
-    """``one`` and ``many`` make titles: *Ban*, *Give “Regular” to 40 people*."""
+    """``one`` and ``many`` make titles: *Ban*, *Give “Regular” to 40 people*, *Publish “Tonight”*."""
 
     icon: str
     about: str
@@ -22,12 +22,19 @@ class KindLook:
 
 
 KINDS: dict[str, KindLook] = {
-    "assign_role": KindLook(
-        "role",
-        "Gives members one of the group's roles.",
-        "Give {role} to",
-        "Give {role} to {count} people",
-        "role assignment",
+    "approve_request": KindLook(
+        "check",
+        "Lets people in who asked in VRChat to join the group.",
+        "Let in",
+        "Let in {count} people",
+        "approval",
+    ),
+    "reject_request": KindLook(
+        "cross",
+        "Turns down people who asked in VRChat to join the group. They may ask again.",
+        "Turn down",
+        "Turn down {count} people",
+        "rejection",
     ),
     "invite_member": KindLook(
         "mail",
@@ -36,12 +43,68 @@ KINDS: dict[str, KindLook] = {
         "Invite {count} people",
         "invitation",
     ),
+    "cancel_member_invite": KindLook(
+        "slash",
+        "Takes back one invitation into the group that is not accepted yet.",
+        "Take back the invitation of",
+        "Take back the invitation of",
+        "cancelled invitation",
+    ),
+    "remove_member": KindLook(
+        "leave",
+        "Removes one member from the group; they may join again. It goes before everything else that waits.",
+        "Remove",
+        "Remove",
+        "removal",
+    ),
     "ban_member": KindLook(
         "ban",
         "Bans one person from the group. It goes before everything else that waits.",
         "Ban",
         "Ban",
         "ban",
+    ),
+    "unban_member": KindLook(
+        "turn",
+        "Lifts the ban of one person. They are no member by that; invite them or let them join.",
+        "Unban",
+        "Unban",
+        "unban",
+    ),
+    "assign_role": KindLook(
+        "role",
+        "Gives members one of the group's roles.",
+        "Give {role} to",
+        "Give {role} to {count} people",
+        "role assignment",
+    ),
+    "remove_role": KindLook(
+        "role",
+        "Takes one of the group's roles from members.",
+        "Take {role} from",
+        "Take {role} from {count} people",
+        "role removal",
+    ),
+    "publish_post": KindLook(
+        "bolt",
+        "Publishes a post in the group, to everybody or to some of its roles.",
+        "Publish {post}",
+        "Publish {post}",
+        "post",
+    ),
+    "edit_post": KindLook(
+        "more",
+        "Replaces one post of the group as a whole.",
+        "Edit {post}",
+        "Edit {post}",
+        "edited post",
+    ),
+    "delete_post": KindLook(
+        "cross",
+        "Deletes one post of the group.",
+        "Delete the post",
+        "Delete the post",
+        "post deletion",
     ),
 }
 

@@ -99,6 +99,8 @@ class Entry:
     icon: str
     title: str
     target: str | None
+    """The id of the person or post that it is about, with what it is called; a batch has none."""
+    target_word: str
     role: str | None
     by: str
     time: datetime
@@ -130,14 +132,20 @@ def _role_words(role: str | None, names: Names) -> str:
     return f"“{name}”" if name else "a role"
 
 
+def _post_words(row: OperationView) -> str:
+    title = row.payload.get("title")
+    return f"“{title}”" if title else "the post"
+
+
 def single(row: OperationView, names: Names, *, time: datetime) -> Entry:
     look = KINDS[row.kind.name]
     role = row.payload.get("roleId")
     return Entry(
         key=encode_id(row.id),
         icon=look.icon,
-        title=look.one.format(role=_role_words(role, names)),
-        target=row.target_user_id,
+        title=look.one.format(role=_role_words(role, names), post=_post_words(row)),
+        target=row.target_user_id or row.payload.get("postId"),
+        target_word="VRChat user id" if row.target_user_id else "post id",
         role=role,
         by=row.actor_name,
         time=time,
@@ -165,9 +173,10 @@ def batch(first: OperationView, rollup: RequestRollup, names: Names, *, time: da
         key=encode_id(rollup.id),
         icon=look.icon,
         title=(look.many if rollup.size > 1 else look.one).format(
-            role=_role_words(role, names), count=rollup.size
+            role=_role_words(role, names), post=_post_words(first), count=rollup.size
         ),
         target=None,
+        target_word="",
         role=role,
         by=rollup.created_by_name,
         time=time,

@@ -6,12 +6,40 @@ from typing import Any
 
 from lastcall.clubs.policy import Standing
 from lastcall.errors import Invalid
-from lastcall.operations.kinds import assign_role, ban_member, invite_member
+from lastcall.operations.kinds import (
+    approve_request,
+    assign_role,
+    ban_member,
+    cancel_member_invite,
+    delete_post,
+    edit_post,
+    invite_member,
+    publish_post,
+    reject_request,
+    remove_member,
+    remove_role,
+    unban_member,
+)
 from lastcall.operations.kinds.kind import Kind
 
 KINDS: dict[str, Kind[Any]] = {
-    module.KIND.name: module.KIND for module in (assign_role, invite_member, ban_member)
+    module.KIND.name: module.KIND
+    for module in (
+        approve_request,
+        reject_request,
+        invite_member,
+        cancel_member_invite,
+        remove_member,
+        ban_member,
+        unban_member,
+        assign_role,
+        remove_role,
+        publish_post,
+        edit_post,
+        delete_post,
+    )
 }
+"""Every kind by its name, in the order in which pages list them."""
 
 
 def kind_named(name: object, field: str = "kind") -> Kind[Any]:

@@ -21,6 +21,6 @@ KIND = Kind(
     cost=2,
     is_bulk=True,
     is_protective=True,
-    gives_role=True,
+    changes_role=True,
     words=Words(label="Assign role", verb="Assign a role to", plural="Role assignments"),
 )

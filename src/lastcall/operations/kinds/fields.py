@@ -7,7 +7,7 @@ The lengths of texts are limits of ours against abuse; VRChat's own are not know
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 from msgspec import Meta
 
@@ -28,6 +28,7 @@ FileId = Annotated[str, Meta(pattern=rf"^file_{_UUID}\Z", description="a VRChat 
 RoleIds = Annotated[tuple[RoleId, ...], Meta(max_length=MOST_ROLES)]
 Title = Annotated[str, Meta(min_length=1, max_length=200, pattern=_NO_CONTROLS)]
 Text = Annotated[str, Meta(min_length=1, max_length=10_000, pattern=_NO_CONTROLS)]
+Visibility = Literal["public", "group"]
 
 SHAPES: Final = {
     "targetUserId": "a VRChat user id, such as usr_00000000-…",

@@ -51,7 +51,7 @@ class Kind(Generic[PayloadType]):
     payload needs beyond; ask ``grants_for``. ``cost`` is in provider requests: the group read, further reads
     and the write (BUD-01). ``is_protective``: the account itself and the group's owner are refused as targets.
     ``is_urgent``: a single one goes before everything else of its connection. ``needs_friend``: the target
-    must be a friend of the account. ``gives_role``: the payload's role must be on the actor's list. ``check``
+    must be a friend of the account. ``changes_role``: the payload's role must be on the actor's list. ``check``
     raises ``Invalid`` for fields that do not go together, with the name of the one to change.
     """
 
@@ -66,7 +66,7 @@ class Kind(Generic[PayloadType]):
     is_protective: bool = False
     is_urgent: bool = False
     needs_friend: bool = False
-    gives_role: bool = False
+    changes_role: bool = False
     check: Callable[[PayloadType], None] | None = None
     words: Words
 
@@ -89,10 +89,10 @@ class Kind(Generic[PayloadType]):
         return self.grants if self.more_grants is None else self.grants + self.more_grants(payload)
 
     def role_ids(self, payload: PayloadType) -> tuple[str, ...]:
-        """The VRChat roles that the actor must be permitted to hand out; roles that only name an audience are
-        none of them.
+        """The VRChat roles that the actor must be permitted to give and take; roles that only name an audience
+        are none of them.
         """
-        return (str(fields_of(payload)["roleId"]),) if self.gives_role else ()
+        return (str(fields_of(payload)["roleId"]),) if self.changes_role else ()
 
     def target(self, payload: PayloadType) -> str:
         """What makes two payloads of one request the same: all fields, ids of people and roles without regard

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from lastcall.clock import Clock
-from lastcall.vrchat.simulator.model import Ban, Group, Instance, Member, World, made_id
+from lastcall.vrchat.simulator.model import Ban, Group, Instance, JoinRequest, Member, Post, World, made_id
 
 
 def _take_grant(_clock: Clock, _world: World, group: Group, user_id: str, grant: str) -> None:
@@ -23,6 +23,7 @@ def _remove_member(_clock: Clock, _world: World, group: Group, user_id: str) -> 
 
 def _add_member(clock: Clock, world: World, group: Group, user_id: str) -> None:
     group.invitations.pop(user_id, None)
+    group.requests.pop(user_id, None)
     group.bans.pop(user_id, None)
     user = world.users[user_id]
     group.members[user.id] = Member(made_id("gmem", group.id, user.id), user.id, clock.wall())
@@ -36,6 +37,30 @@ def _ban(clock: Clock, world: World, group: Group, user_id: str) -> None:
 
 def _unban(_clock: Clock, _world: World, group: Group, user_id: str) -> None:
     group.bans.pop(user_id, None)
+
+
+def _ask_to_join(clock: Clock, world: World, group: Group, user_id: str) -> None:
+    user = world.users[user_id]
+    group.requests[user.id] = JoinRequest(made_id("gmem", group.id, user.id), user.id, clock.wall())
+
+
+def _withdraw_request(_clock: Clock, _world: World, group: Group, user_id: str) -> None:
+    del group.requests[user_id]
+
+
+def _join_many_groups(_clock: Clock, world: World, _group: Group, user_id: str) -> None:
+    world.users[user_id].is_in_too_many_groups = True
+
+
+def _publish_post(clock: Clock, _world: World, group: Group, title: str) -> None:
+    """The owner's, to the group; its id is ``made_id("not", group.id, how many were made before + 1)``."""
+    group.posts_made += 1
+    post_id = made_id("not", group.id, group.posts_made)
+    group.posts[post_id] = Post(post_id, group.owner_id, clock.wall(), title, title, "group")
+
+
+def _delete_post(_clock: Clock, _world: World, group: Group, post_id: str) -> None:
+    del group.posts[post_id]
 
 
 def _delete_role(_clock: Clock, _world: World, group: Group, role_id: str) -> None:
@@ -94,6 +119,11 @@ EDITS: dict[str, Callable[..., None]] = {
     "add_member": _add_member,
     "ban": _ban,
     "unban": _unban,
+    "ask_to_join": _ask_to_join,
+    "withdraw_request": _withdraw_request,
+    "join_many_groups": _join_many_groups,
+    "publish_post": _publish_post,
+    "delete_post": _delete_post,
     "delete_role": _delete_role,
     "transfer": _transfer,
     "set_privacy": _set_privacy,

@@ -17,7 +17,8 @@ def made_id(prefix: str, *parts: object) -> str:
 
 @dataclass
 class User:
-    """An account at VRChat. With ``totp_secret`` (base32) or ``mails_code`` a second factor is asked for."""
+    """An account at VRChat. With ``totp_secret`` (base32) or ``mails_code`` a second factor is asked for.
+    ``is_in_too_many_groups``: it can join no other."""
 
     id: str
     display_name: str
@@ -27,6 +28,7 @@ class User:
     mails_code: bool = False
     mailed_code: str | None = None
     sign_ins: list[datetime] = field(default_factory=list)
+    is_in_too_many_groups: bool = False
 
 
 @dataclass
@@ -57,10 +59,34 @@ class Invitation:
 
 
 @dataclass
+class JoinRequest:
+    id: str
+    user_id: str
+    created_at: datetime
+
+
+@dataclass
 class Ban:
     id: str
     user_id: str
     banned_at: datetime
+
+
+@dataclass
+class Post:
+    """``is_notified``: the members were told of it when it was published or edited last."""
+
+    id: str
+    author_id: str
+    created_at: datetime
+    title: str
+    text: str
+    visibility: str
+    role_ids: list[str] = field(default_factory=list)
+    image_id: str | None = None
+    is_notified: bool = False
+    editor_id: str | None = None
+    updated_at: datetime | None = None
 
 
 @dataclass
@@ -85,7 +111,10 @@ class Group:
     roles: dict[str, Role] = field(default_factory=dict)
     members: dict[str, Member] = field(default_factory=dict)
     invitations: dict[str, Invitation] = field(default_factory=dict)
+    requests: dict[str, JoinRequest] = field(default_factory=dict)
     bans: dict[str, Ban] = field(default_factory=dict)
+    posts: dict[str, Post] = field(default_factory=dict)
+    posts_made: int = 0
     audit: list[AuditEntry] = field(default_factory=list)
 
     def permissions_of(self, user_id: str) -> set[str]:

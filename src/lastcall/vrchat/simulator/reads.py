@@ -60,6 +60,10 @@ def get_invitations(site: Site, request: Request, actor: User, group_id: str) ->
     return _page(site, request, actor, group_id, "group-invites-manage", lambda group: group.invitations)
 
 
+def get_requests(site: Site, request: Request, actor: User, group_id: str) -> Reply:
+    return _page(site, request, actor, group_id, "group-invites-manage", lambda group: group.requests)
+
+
 def get_bans(site: Site, request: Request, actor: User, group_id: str) -> Reply:
     return _page(site, request, actor, group_id, "group-bans-manage", lambda group: group.bans)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from lastcall.vrchat.simulator import auth, places, reads, writes
+from lastcall.vrchat.simulator import auth, places, posts, reads, requests, writes
 from lastcall.vrchat.simulator.messages import Reply, Request, flat_refusal
 from lastcall.vrchat.simulator.site import Site
 
@@ -27,12 +27,21 @@ _SIGNED_IN: list[tuple[str, re.Pattern[str], Callable[..., Reply]]] = [
         ("GET", "/groups/{group_id}/members", reads.get_members),
         ("GET", "/groups/{group_id}/members/{user_id}", reads.get_member),
         ("GET", "/groups/{group_id}/invites", reads.get_invitations),
+        ("GET", "/groups/{group_id}/requests", reads.get_requests),
         ("GET", "/groups/{group_id}/bans", reads.get_bans),
         ("GET", "/groups/{group_id}/auditLogs", reads.get_audit_log),
         ("PUT", "/groups/{group_id}/members/{user_id}/roles/{role_id}", writes.add_role),
         ("DELETE", "/groups/{group_id}/members/{user_id}/roles/{role_id}", writes.remove_role),
         ("POST", "/groups/{group_id}/invites", writes.invite),
+        ("DELETE", "/groups/{group_id}/invites/{user_id}", writes.uninvite),
+        ("PUT", "/groups/{group_id}/requests/{user_id}", requests.answer_request),
+        ("DELETE", "/groups/{group_id}/members/{user_id}", writes.kick),
         ("POST", "/groups/{group_id}/bans", writes.ban),
+        ("DELETE", "/groups/{group_id}/bans/{user_id}", writes.unban),
+        ("GET", "/groups/{group_id}/posts", posts.get_posts),
+        ("POST", "/groups/{group_id}/posts", posts.add_post),
+        ("PUT", "/groups/{group_id}/posts/{post_id}", posts.edit_post),
+        ("DELETE", "/groups/{group_id}/posts/{post_id}", posts.delete_post),
         ("GET", "/worlds/{world_id}", places.get_place),
         ("POST", "/instances", places.create_instance),
         ("GET", "/instances/{location}", places.get_instance),

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from lastcall.vrchat.simulator.model import Group, Member, Place, Role, User, World, made_id
 
 BOT_GRANTS = (
+    "group-announcement-manage",
     "group-audit-view",
     "group-bans-manage",
     "group-instance-age-gated-create",

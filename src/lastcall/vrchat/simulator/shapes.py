@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from lastcall.vrchat.simulator.model import AuditEntry, Group, User, World
+from lastcall.vrchat.simulator.model import AuditEntry, Group, Post, User, World
 
 
 def moment(at: datetime) -> str:
@@ -131,16 +131,20 @@ def membership_status(one: Group, user_id: str) -> str:
         return "member"
     if user_id in one.bans:
         return "banned"
-    return "invited" if user_id in one.invitations else "inactive"
+    if user_id in one.invitations:
+        return "invited"
+    return "requested" if user_id in one.requests else "inactive"
 
 
 def member(world: World, one: Group, user_id: str) -> dict[str, Any]:
-    """A member, an invited or a banned person: VRChat uses one shape for all three."""
+    """A member, an invited or a banned person, or one who asked: VRChat uses one shape for all of them."""
     user = world.users[user_id]
     standing = one.members.get(user_id)
     ban = one.bans.get(user_id)
     invitation = one.invitations.get(user_id)
-    record = standing or ban or invitation
+    asked = one.requests.get(user_id)
+    record = standing or ban or invitation or asked
+    waiting = invitation or asked
     return {
         "id": record.id if record is not None else "",
         "groupId": one.id,
@@ -153,9 +157,26 @@ def member(world: World, one: Group, user_id: str) -> dict[str, Any]:
         "membershipStatus": membership_status(one, user_id),
         "visibility": "visible",
         "isSubscribedToAnnouncements": False,
-        "createdAt": moment(invitation.created_at) if invitation is not None else None,
+        "createdAt": moment(waiting.created_at) if waiting is not None else None,
         "bannedAt": moment(ban.banned_at) if ban is not None else None,
         "managerNotes": "",
+    }
+
+
+def post(one: Group, entry: Post) -> dict[str, Any]:
+    return {
+        "id": entry.id,
+        "groupId": one.id,
+        "authorId": entry.author_id,
+        "editorId": entry.editor_id,
+        "visibility": entry.visibility,
+        "roleIds": list(entry.role_ids),
+        "title": entry.title,
+        "text": entry.text,
+        "imageId": entry.image_id,
+        "imageUrl": None,
+        "createdAt": moment(entry.created_at),
+        "updatedAt": moment(entry.updated_at or entry.created_at),
     }
 
 

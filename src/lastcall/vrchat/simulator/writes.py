@@ -10,7 +10,8 @@ from lastcall.vrchat.simulator.reads import no_group, not_a_member
 from lastcall.vrchat.simulator.site import Site
 
 
-def _allowed(site: Site, actor: User, group_id: str, *grants: str) -> Group | Reply:
+def allowed(site: Site, actor: User, group_id: str, *grants: str) -> Group | Reply:
+    """The group, if the actor is in it and holds these grants; else the refusal."""
     group = site.world.groups.get(group_id)
     if group is None:
         return no_group()
@@ -21,9 +22,10 @@ def _allowed(site: Site, actor: User, group_id: str, *grants: str) -> Group | Re
     return group
 
 
-def _record(
+def record(
     site: Site, request: Request, actor: User, group: Group, event: str, target: str, *, changed: bool = True
 ) -> None:
+    """Write the applied change into the ledger and the group's log; ``target`` is a person or a post."""
     now = site.now()
     site.ledger.record(
         now,
@@ -36,13 +38,14 @@ def _record(
         changed=changed,
         request_id=request.headers.get("x-request-id"),
     )
-    name = site.world.users[target].display_name
+    user = site.world.users.get(target)
+    name = target if user is None else user.display_name
     group.note(now, event, actor.id, target, f"{actor.display_name}: {event} for {name}")
 
 
 def add_role(site: Site, request: Request, actor: User, group_id: str, user_id: str, role_id: str) -> Reply:
     """``PUT …/members/{user}/roles/{role}``: a role already held is accepted again."""
-    group = _allowed(site, actor, group_id, "group-roles-assign", "group-members-manage")
+    group = allowed(site, actor, group_id, "group-roles-assign", "group-members-manage")
     if isinstance(group, Reply):
         return group
     member = group.members.get(user_id)
@@ -53,7 +56,7 @@ def add_role(site: Site, request: Request, actor: User, group_id: str, user_id: 
     is_new = role_id not in member.role_ids
     if is_new:
         member.role_ids.append(role_id)
-    _record(site, request, actor, group, "group.role.assign", user_id, changed=is_new)
+    record(site, request, actor, group, "group.role.assign", user_id, changed=is_new)
     return json_reply(member.role_ids)
 
 
@@ -61,7 +64,7 @@ def remove_role(
     site: Site, request: Request, actor: User, group_id: str, user_id: str, role_id: str
 ) -> Reply:
     """``DELETE …/members/{user}/roles/{role}``."""
-    group = _allowed(site, actor, group_id, "group-roles-assign", "group-members-manage")
+    group = allowed(site, actor, group_id, "group-roles-assign", "group-members-manage")
     if isinstance(group, Reply):
         return group
     member = group.members.get(user_id)
@@ -70,14 +73,14 @@ def remove_role(
     had = role_id in member.role_ids
     if had:
         member.role_ids.remove(role_id)
-    _record(site, request, actor, group, "group.role.unassign", user_id, changed=had)
+    record(site, request, actor, group, "group.role.unassign", user_id, changed=had)
     return json_reply(member.role_ids)
 
 
 def invite(site: Site, request: Request, actor: User, group_id: str) -> Reply:
     """``POST …/invites``. ``confirmOverrideBlock`` is true unless it is sent: then a banned person is
     unbanned."""
-    group = _allowed(site, actor, group_id, "group-invites-manage")
+    group = allowed(site, actor, group_id, "group-invites-manage")
     if isinstance(group, Reply):
         return group
     body = request.json()
@@ -95,13 +98,13 @@ def invite(site: Site, request: Request, actor: User, group_id: str) -> Reply:
         del group.bans[user.id]
     invitation_id = made_id("gmem", group.id, user.id)
     group.invitations[user.id] = Invitation(invitation_id, user.id, actor.id, site.now())
-    _record(site, request, actor, group, "group.invite.create", user.id)
+    record(site, request, actor, group, "group.invite.create", user.id)
     return success("Invite sent\u01c3")
 
 
 def ban(site: Site, request: Request, actor: User, group_id: str) -> Reply:
     """``POST …/bans``: the person is no member and not invited any more."""
-    group = _allowed(site, actor, group_id, "group-bans-manage", "group-members-manage")
+    group = allowed(site, actor, group_id, "group-bans-manage", "group-members-manage")
     if isinstance(group, Reply):
         return group
     user_id = request.json().get("userId")
@@ -114,7 +117,46 @@ def ban(site: Site, request: Request, actor: User, group_id: str) -> Reply:
         return refusal(403, f"You can't ban that user{FULL_STOP}")
     member = group.members.pop(user.id, None)
     group.invitations.pop(user.id, None)
+    group.requests.pop(user.id, None)
     ban_id = member.id if member is not None else made_id("gmem", group.id, user.id)
     group.bans[user.id] = Ban(ban_id, user.id, site.now())
-    _record(site, request, actor, group, "group.user.ban", user.id)
+    record(site, request, actor, group, "group.user.ban", user.id)
     return json_reply(shapes.member(site.world, group, user.id))
+
+
+def uninvite(site: Site, request: Request, actor: User, group_id: str, user_id: str) -> Reply:
+    """``DELETE …/invites/{user}``."""
+    group = allowed(site, actor, group_id, "group-invites-manage")
+    if isinstance(group, Reply):
+        return group
+    if group.invitations.pop(user_id, None) is None:
+        return refusal(400, f"You can't uninvite a user who wasn't invited{FULL_STOP}")
+    record(site, request, actor, group, "group.invite.cancel", user_id)
+    return success("Invite deleted!")
+
+
+def kick(site: Site, request: Request, actor: User, group_id: str, user_id: str) -> Reply:
+    """``DELETE …/members/{user}``."""
+    group = allowed(site, actor, group_id, "group-members-remove", "group-members-manage")
+    if isinstance(group, Reply):
+        return group
+    if user_id not in group.members:
+        return refusal(404, f"Can't find that member{FULL_STOP}")
+    if user_id in (group.owner_id, actor.id):
+        return refusal(403, f"You can't remove that user{FULL_STOP}")
+    del group.members[user_id]
+    record(site, request, actor, group, "group.user.kick", user_id)
+    return success("Group member deleted!")
+
+
+def unban(site: Site, request: Request, actor: User, group_id: str, user_id: str) -> Reply:
+    """``DELETE …/bans/{user}``: answered with the record as it was; the person is no member by it."""
+    group = allowed(site, actor, group_id, "group-bans-manage", "group-members-manage")
+    if isinstance(group, Reply):
+        return group
+    if user_id not in group.bans:
+        return refusal(400, f"User is not banned{FULL_STOP}")
+    lifted = shapes.member(site.world, group, user_id) | {"membershipStatus": "inactive", "bannedAt": None}
+    del group.bans[user_id]
+    record(site, request, actor, group, "group.user.unban", user_id)
+    return json_reply(lifted)

@@ -7,6 +7,7 @@ import re
 
 from lastcall.vrchat.transport import SendResult
 from lastcall.vrchat.writes.judging import (
+    ALREADY_MEMBER,
     AnswerCode,
     Judgement,
     Refusal,
@@ -19,9 +20,8 @@ from lastcall.vrchat.writes.payload import PersonPayload
 
 _KIND = "invite_member"
 
-# The messages name the person, so only what stands after the name is compared.
 _REFUSALS = (
-    Refusal(400, re.compile(r"user .* is already a member of this group[.!]?"), AnswerCode.ALREADY_MEMBER),
+    ALREADY_MEMBER,
     Refusal(400, re.compile(r"user .* is already invited[.!]?"), AnswerCode.ALREADY_INVITED),
     Refusal(403, re.compile(r"you can't invite that user[.!]?"), AnswerCode.INVITATION_REFUSED),
 )

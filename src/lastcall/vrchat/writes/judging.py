@@ -27,6 +27,12 @@ from lastcall.vrchat.transport import Answer, NoAnswer, SendResult, decode, faul
 class AnswerCode(StrEnum):
     """Reason codes that only an answer table gives, beside those of ``protocol.outcomes.Code``."""
 
+    NO_JOIN_REQUEST = "no_join_request"
+    """The person withdrew, or somebody else decided before."""
+    TOO_MANY_GROUPS = "too_many_groups"
+    """Of the person who asked to join; it is about them and says nothing about the account."""
+    NOT_INVITED = "not_invited"
+    NOT_BANNED = "not_banned"
     ALREADY_MEMBER = "already_member"
     ALREADY_INVITED = "already_invited"
     ALREADY_BANNED = "already_banned"
@@ -74,6 +80,16 @@ class Proof:
 
     result: Mapping[str, str] = field(default_factory=dict)
 
+
+# Messages name the person in places, so only what stands around the name is compared.
+ALREADY_MEMBER = Refusal(
+    400, re.compile(r"user .* is already a member of this group[.!]?"), AnswerCode.ALREADY_MEMBER
+)
+NO_JOIN_REQUEST = Refusal(
+    400,
+    re.compile(r"you can't \w+ a join request for a user who hasn't requested to join[.!]?"),
+    AnswerCode.NO_JOIN_REQUEST,
+)
 
 CheckBody = Callable[[Write, Answer], Proof | Code]
 """A kind's own look at a 2xx answer: a proof of the write, or why it is none."""
@@ -125,6 +141,9 @@ def _judge_refusal(answer: Answer, refusals: tuple[Refusal, ...]) -> Judgement:
 # ------------------------------------------------------------------------------------ bodies of several kinds
 
 
+_RoleId = Annotated[str, msgspec.Meta(pattern=r"^grol_")]
+
+
 class _Inner(msgspec.Struct):
     message: str
     status_code: int
@@ -172,6 +191,6 @@ def check_standing(write: Write, answer: Answer) -> Proof | Code:
 def read_role_ids(answer: Answer) -> frozenset[str] | None:
     """The roles that a member holds, folded, as the answer lists them; ``None`` when it is no such list."""
     try:
-        return frozenset(role_id.casefold() for role_id in decode(answer.body, list[str]))
+        return frozenset(role_id.casefold() for role_id in decode(answer.body, list[_RoleId]))
     except (errors.SchemaDrift, errors.Transient):
         return None

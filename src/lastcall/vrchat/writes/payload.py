@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Final, TypeVar
+from typing import Annotated, Any, Final, Literal, TypeVar
 
 import msgspec
 
@@ -25,6 +25,7 @@ FileId = Annotated[str, msgspec.Meta(pattern=rf"^file_{_UUID}\Z")]
 RoleIds = Annotated[tuple[RoleId, ...], msgspec.Meta(max_length=MOST_ROLE_IDS)]
 Title = Annotated[str, msgspec.Meta(min_length=1, max_length=200, pattern=_NO_CONTROLS)]
 Text = Annotated[str, msgspec.Meta(min_length=1, max_length=10_000, pattern=_NO_CONTROLS)]
+Visibility = Literal["public", "group"]
 
 
 class Payload(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel", omit_defaults=True):

@@ -17,7 +17,7 @@ from lastcall.operations.kinds.kind import Kind
 from lastcall.operations.services.enqueue import enqueue
 from lastcall.web.access import Access, Visitor, access
 from lastcall.web.club import ClubPage, club_page
-from lastcall.web.compose import Form, Review, make_review, read_form, takes_role
+from lastcall.web.compose import Form, Review, has_form, make_review, read_form, takes_role
 from lastcall.web.forecast import Forecast, forecast
 from lastcall.web.looks import KINDS as LOOKS
 from lastcall.web.looks import obstacle
@@ -41,7 +41,7 @@ async def choose_kind(
         "choose_kind.html",
         page.place("new"),
         page.now,
-        kinds=[KINDS[name] for name in kinds_visible_to(page.standing)],
+        kinds=[KINDS[name] for name in kinds_visible_to(page.standing) if has_form(KINDS[name])],
         looks=LOOKS,
         connection=card,
         obstacle=obstacle(card.obstacle) if card else None,
@@ -126,7 +126,7 @@ async def confirm(
 def _kind(page: ClubPage, name: str) -> Kind[Any]:
     """The kind in the address. One that the person may not queue is refused, one that is none is unknown."""
     kind = KINDS.get(name)
-    if kind is None:
+    if kind is None or not has_form(kind):
         raise NotFound("not_found", "There is no such kind of action.")
     if not page.standing.holds(kind.permission):
         raise NotAllowed(
