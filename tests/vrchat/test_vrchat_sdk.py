@@ -99,6 +99,80 @@ async def test_the_sdk_gives_a_role_invites_and_bans(
     ]
 
 
+async def test_the_sdk_answers_join_requests_and_takes_back_what_was_given(
+    simulator: Simulator, client: vrchatapi.ApiClient
+) -> None:
+    seed = simulator.seed
+    asker, turned_down, invited, crowded, absent = seed.strangers[:5]
+    for user_id in (asker, turned_down, crowded):
+        edit(simulator.clock, simulator.world, seed.group_id, "ask_to_join", user_id=user_id)
+    edit(simulator.clock, simulator.world, seed.group_id, "join_many_groups", user_id=crowded)
+    accept, reject = (vrchatapi.RespondGroupJoinRequest(action) for action in ("accept", "reject"))
+
+    def act(groups: vrchatapi.GroupsApi) -> None:
+        waiting = [person.user_id for person in groups.get_group_requests(seed.group_id)]
+        assert waiting == [asker, turned_down, crowded]
+        groups.respond_group_join_request(seed.group_id, asker, accept)
+        groups.respond_group_join_request(seed.group_id, turned_down, reject)
+        with pytest.raises(ForbiddenException, match="too many groups"):
+            groups.respond_group_join_request(seed.group_id, crowded, accept)
+        with pytest.raises(ApiException, match="hasn't requested to join"):
+            groups.respond_group_join_request(seed.group_id, absent, accept)
+        groups.create_group_invite(seed.group_id, vrchatapi.CreateGroupInviteRequest(user_id=invited))
+        assert groups.delete_group_invite(seed.group_id, invited).success.status_code == 200
+        with pytest.raises(ApiException, match="wasn't invited"):
+            groups.delete_group_invite(seed.group_id, invited)
+        assert groups.kick_group_member(seed.group_id, asker).success.status_code == 200
+        with pytest.raises(NotFoundException):
+            groups.kick_group_member(seed.group_id, asker)
+        with pytest.raises(ForbiddenException):
+            groups.kick_group_member(seed.group_id, seed.owner_id)
+        groups.ban_group_member(seed.group_id, vrchatapi.BanGroupMemberRequest(seed.members[1]))
+        assert groups.unban_group_member(seed.group_id, seed.members[1]).user_id == seed.members[1]
+        with pytest.raises(ApiException, match="not banned"):
+            groups.unban_group_member(seed.group_id, seed.members[1])
+        assert groups.get_group_bans(seed.group_id) == []
+
+    await in_thread(client, act)
+    assert [entry.action for entry in simulator.ledger.entries] == [
+        "group.user.join",
+        "group.request.reject",
+        "group.invite.create",
+        "group.invite.cancel",
+        "group.user.kick",
+        "group.user.ban",
+        "group.user.unban",
+    ]
+
+
+async def test_the_sdk_publishes_edits_and_deletes_a_post(
+    simulator: Simulator, client: vrchatapi.ApiClient
+) -> None:
+    seed = simulator.seed
+
+    def act(groups: vrchatapi.GroupsApi) -> None:
+        words = {"title": "Tonight!", "text": "At nine.", "visibility": "group", "send_notification": True}
+        asked = vrchatapi.CreateGroupPostRequest(role_ids=[seed.role_ids[0]], **words)
+        post = groups.add_group_post(seed.group_id, asked)
+        assert (post.group_id, post.author_id, post.text) == (seed.group_id, seed.bot_id, "At nine\u2024")
+        later = vrchatapi.CreateGroupPostRequest(**words | {"text": "At ten.", "visibility": "public"})
+        edited = groups.update_group_post(seed.group_id, post.id, later)
+        assert (edited.id, edited.editor_id, edited.role_ids) == (post.id, seed.bot_id, [seed.role_ids[0]])
+        assert [one.id for one in groups.get_group_posts(seed.group_id, public_only=True).posts] == [post.id]
+        assert groups.delete_group_post(seed.group_id, post.id).success.status_code == 200
+        for again in (lambda: groups.delete_group_post(seed.group_id, post.id),
+                      lambda: groups.update_group_post(seed.group_id, post.id, later)):  # fmt: skip
+            with pytest.raises(NotFoundException):
+                again()
+
+    await in_thread(client, act)
+    assert [entry.action for entry in simulator.ledger.entries] == [
+        "group.post.create",
+        "group.post.update",
+        "group.post.delete",
+    ]
+
+
 async def test_the_sdk_opens_reads_and_closes_an_instance_and_invites_a_friend_to_it(
     simulator: Simulator, client: vrchatapi.ApiClient
 ) -> None:
