@@ -11,8 +11,8 @@ import pytest
 from tests.people.openid_provider import OpenIdProvider, openid_provider
 
 from lastcall.clock import SYSTEM_CLOCK
-from lastcall.people.providers import addresses, transport
-from lastcall.people.providers.addresses import is_public
+from lastcall.outgoing import addresses, exchange
+from lastcall.outgoing.addresses import is_public
 from lastcall.people.providers.discovery import Discovery
 from lastcall.people.providers.transport import BODY_CAP, ProviderClient, ProviderFault
 
@@ -229,4 +229,4 @@ async def test_the_certificate_is_checked_against_the_name_and_not_the_address(
     assert b"id.example.org" in await greeting
     server.close()
     await server.wait_closed()
-    assert transport.ADDRESSES_TRIED > 1
+    assert exchange.ADDRESSES_TRIED > 1

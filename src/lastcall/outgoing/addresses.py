@@ -1,5 +1,5 @@
-"""Which addresses the server may be sent to. A provider's discovery document names addresses, and a document
-that names one in our own network would have us ask it on somebody else's behalf.
+"""Which addresses the server may be sent to. A provider's discovery document and a calendar's address are given by
+others, and one that leads into our own network would have us ask there on somebody else's behalf.
 """
 
 from __future__ import annotations
