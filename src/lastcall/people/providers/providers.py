@@ -7,8 +7,8 @@ from typing import Protocol
 
 from lastcall.clock import Clock
 from lastcall.errors import NotFound
-from lastcall.people.providers import slack
 from lastcall.outgoing.addresses import Resolve, resolve
+from lastcall.people.providers import slack
 from lastcall.people.providers.discord import Discord
 from lastcall.people.providers.discovery import Discovery
 from lastcall.people.providers.openid import OpenId
