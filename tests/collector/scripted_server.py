@@ -54,7 +54,7 @@ class ScriptedServer:
         kind: str,
         execute_before_ms: int = 900_000,
         life_ms: int = 240_000,
-        **payload: str,
+        **payload: Any,
     ) -> str:
         operation = m.ClaimedOperation(
             operation_id=fresh_id(),

@@ -117,7 +117,6 @@ def flat(status: int, message: str) -> bytes:
 # --------------------------------------------------------------------------------------------------- the plan
 
 
-@pytest.mark.clause("WRK-15")
 @pytest.mark.parametrize("kind", PAYLOADS)
 def test_the_one_write_of_each_kind_is_exactly_this(kind: str) -> None:
     method, path, body = REQUESTS[kind]
