@@ -1,4 +1,4 @@
-"""docs/reference: the commands, the settings and the HTTP API are what the code says; `--write` writes them anew."""
+"""docs/reference: commands, settings, kinds of actions and HTTP API are what the code says; `--write` writes them."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from pathlib import Path
 
 import api_reference
 import click
+import kind_reference
 
 from lastcall import provider_settings, settings
 from lastcall.cli import cli
 
 COMMANDS = Path("docs/reference/commands.md")
 SETTINGS = Path("docs/reference/settings.md")
+KINDS = Path("docs/reference/kinds.md")
 API = Path("docs/reference/api.md")
 OPENAPI = Path("docs/reference/openapi.json")
 
@@ -133,6 +135,7 @@ def main() -> int:
     pages = (
         (COMMANDS, commands()),
         (SETTINGS, settings_page()),
+        (KINDS, kind_reference.page()),
         (API, api_reference.page()),
         (OPENAPI, api_reference.openapi()),
     )

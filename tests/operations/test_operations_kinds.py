@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from lastcall.errors import Invalid
 from lastcall.operations import kinds
 from lastcall.operations.kinds import KINDS
 from lastcall.operations.kinds.kind import fields_of, target_user_id, title
@@ -66,6 +67,59 @@ def test_a_kind_says_in_words_what_it_does(name: str) -> None:
     stored = msgspec.json.decode(msgspec.json.encode(fields_of(kind.parse(PAYLOADS[name], "payload"))))
     assert stored == PAYLOADS[name]
     assert target_user_id(stored) or title(stored)
+
+
+@pytest.mark.clause("ENQ-04")
+def test_several_at_once_are_invitations_decisions_on_requests_and_role_changes_only() -> None:
+    invitations = {"invite_member", "invite_to_instance", "invite_to_created_instance"}
+    decisions, roles = {"approve_request", "reject_request"}, {"assign_role", "remove_role"}
+    bulk = {kind.name for kind in KINDS.values() if kind.is_bulk}
+    assert bulk == (invitations | decisions | roles) & set(KINDS)
+    assert {kind.name for kind in KINDS.values() if kind.is_urgent} == {
+        "ban_member",
+        "remove_member",
+        "close_instance",
+    } & set(KINDS)
+    assert not any(kind.is_bulk and kind.is_urgent for kind in KINDS.values())
+
+
+PROBLEMS = [
+    ("publish_post", {"visibility": "public"}, "payload.visibility", "must have the visibility group"),
+    ("edit_post", {"visibility": "public"}, "payload.visibility", "must have the visibility group"),
+    ("publish_post", {"visibility": "friends"}, "payload.visibility", "public or group"),
+    (
+        "publish_post",
+        {"roleIds": [f"grol_{U}a", f"grol_{U.upper()}A"]},
+        "payload.roleIds",
+        "names a role twice",
+    ),
+    ("publish_post", {"roleIds": [f"usr_{U}1"]}, "payload.roleIds", "VRChat role ids"),
+    ("publish_post", {"title": ""}, "payload.title", "1 to 200 characters"),
+    ("publish_post", {"title": "x" * 201}, "payload.title", "1 to 200 characters"),
+    ("publish_post", {"text": "bell\x07"}, "payload.text", "without control characters"),
+    ("publish_post", {"imageId": None, "sendNotification": 1}, "payload.sendNotification", "true or false"),
+    ("delete_post", {"postId": f"post_{U}1"}, "payload.postId", "the id of a VRChat post"),
+    ("delete_post", {"title": "x"}, "payload.title", "no field of this kind"),
+    ("remove_role", {"roleId": f"role_{U}1"}, "payload.roleId", "a VRChat role id"),
+]
+
+
+@pytest.mark.parametrize(("name", "change", "field", "sentence"), PROBLEMS)
+def test_a_payload_that_breaks_a_rule_is_refused_with_the_field_to_change(
+    name: str, change: dict[str, object], field: str, sentence: str
+) -> None:
+    with pytest.raises(Invalid, match=sentence) as refusal:
+        KINDS[name].parse(PAYLOADS[name] | change, "payload")
+    assert refusal.value.field == field
+
+
+def test_what_is_left_open_is_not_stored_and_a_long_target_is_hashed() -> None:
+    kind = KINDS["publish_post"]
+    bare = {name: value for name, value in POST.items() if name not in ("imageId", "roleIds")}
+    assert fields_of(kind.parse(bare | {"imageId": None, "roleIds": []}, "payload")) == bare
+    long, other = (kind.parse(bare | {"text": "x" * count}, "payload") for count in (10_000, 9_999))
+    assert len(kind.target(long)) == 64
+    assert kind.target(long) != kind.target(other)
 
 
 SAMPLES = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -31,6 +32,7 @@ EVIDENCE = OwnMember(
     join_state="request",
     asked_at=0.0,
 )
+PAGE = Path(__file__).parents[2] / "docs/explanation/vrchat.md"
 PERSON = {"targetUserId": TARGET}
 ROLE_CHANGE = PERSON | {"roleId": ROLE.upper().replace("GROL", "grol")}
 POST_ID = f"not_{U}6"
@@ -123,6 +125,22 @@ def test_the_one_write_of_each_kind_is_exactly_this(kind: str) -> None:
     write = planned(kind)
     assert (write.method, write.path, write.json) == (method, f"/groups/{GROUP}/{path}", body)
     assert write_kind(kind).cost == 2
+
+
+PLACES = {GROUP: "{group}", TARGET: "{user}", ROLE: "{role}", POST_ID: "{post}"}
+
+
+@pytest.mark.parametrize("kind", PAYLOADS)
+def test_the_page_on_vrchat_says_what_is_sent_and_what_it_takes(kind: str) -> None:
+    write, path = planned(kind), planned(kind).path
+    for value, place in PLACES.items():
+        path = path.replace(value, place)
+    grants = ", ".join(f"`{grant}`" for grant in write_kind(kind).grants)
+    (row,) = (
+        line for line in PAGE.read_text().splitlines() if line.startswith(f"| `{kind}` | `{write.method} ")
+    )
+    assert row.startswith(f"| `{kind}` | `{write.method} {path}`")
+    assert row.endswith(f" | {grants} |")
 
 
 @pytest.mark.parametrize("kind", ["publish_post", "edit_post"])
