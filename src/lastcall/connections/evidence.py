@@ -1,12 +1,16 @@
-"""Evidence of the account's own membership, as it is stored and as pages read it."""
+"""What VRChat said, as it is stored and as pages and services read it."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 import msgspec
 
 from lastcall.db.jsonb import jsonb_text
+from lastcall.db.transaction import Reader
 from lastcall.protocol.messages import OwnMemberEvidence, RoleSeen
 
 
@@ -33,3 +37,24 @@ class GrantsSeen(msgspec.Struct, frozen=True, rename="camel"):
 def grants_of(body: dict[str, Any]) -> GrantsSeen:
     """The grants in a stored body."""
     return msgspec.convert(body, GrantsSeen)
+
+
+_BANNED = """
+    select distinct b.user_id
+      from evidence e
+     cross join lateral (
+           select lower(value) as user_id from jsonb_array_elements_text(e.body -> 'bannedUserIds')) as b
+     where e.club_id = $1 and e.connection_id = $2 and e.kind = 'bans' and e.epoch = $3
+       and e.observed_at between $4 - evidence_life() and $4
+       and b.user_id = any ($5::text[])
+"""
+
+
+async def banned_now(
+    tx: Reader, club_id: UUID, connection_id: UUID, epoch: datetime, now: datetime, user_ids: Sequence[str]
+) -> set[str]:
+    """Those of ``user_ids`` (small letters) that a read of the group's bans named in the last 60 seconds. Who is not
+    in here may be banned all the same: nothing is read for this.
+    """
+    rows = await tx.raw.fetch(_BANNED, club_id, connection_id, epoch, now, user_ids)
+    return {row["user_id"] for row in rows}

@@ -36,6 +36,10 @@ class ConnectionState(StrEnum):
     BLOCKED = "blocked"
 
 
+USABLE = frozenset({ConnectionState.ACTIVE, ConnectionState.DEGRADED})
+"""In these operations are queued and sent."""
+
+
 class Feature(StrEnum):
     """What a club lets Lastcall do in its group. Switching one off stops its unsent operations."""
 

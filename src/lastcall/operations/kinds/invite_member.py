@@ -21,5 +21,6 @@ KIND = Kind(
     grants=("group-invites-manage",),
     cost=2,
     is_bulk=True,
+    lifts_ban=True,
     words=Words(label="Invite to group", verb="Invite", plural="Group invitations"),
 )

@@ -51,8 +51,9 @@ class Kind(Generic[PayloadType]):
     payload needs beyond; ask ``grants_for``. ``cost`` is in provider requests: the group read, further reads
     and the write (BUD-01). ``is_protective``: the account itself and the group's owner are refused as targets.
     ``is_urgent``: a single one goes before everything else of its connection. ``needs_friend``: the target
-    must be a friend of the account. ``changes_role``: the payload's role must be on the actor's list. ``check``
-    raises ``Invalid`` for fields that do not go together, with the name of the one to change.
+    must be a friend of the account. ``lifts_ban``: done to a banned person, it unbans them. ``changes_role``: the
+    payload's role must be on the actor's list. ``check`` raises ``Invalid`` for fields that do not go together, with
+    the name of the one to change.
     """
 
     name: str
@@ -66,6 +67,7 @@ class Kind(Generic[PayloadType]):
     is_protective: bool = False
     is_urgent: bool = False
     needs_friend: bool = False
+    lifts_ban: bool = False
     changes_role: bool = False
     check: Callable[[PayloadType], None] | None = None
     words: Words

@@ -22,8 +22,9 @@ from lastcall.operations.kinds import kind_named
 from lastcall.operations.machine import State
 from lastcall.operations.queries import Filter, history, operation, request_operations, upcoming
 from lastcall.operations.schedules import Fixed, Immediate, Schedule
+from lastcall.operations.services.asked import MOST_PAYLOADS
 from lastcall.operations.services.cancel import cancel
-from lastcall.operations.services.enqueue import MOST_PAYLOADS, enqueue
+from lastcall.operations.services.enqueue import enqueue
 from lastcall.operations.views import OperationView
 from lastcall.people.actor import Actor
 from lastcall.people.scopes import Scope

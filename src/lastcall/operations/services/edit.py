@@ -1,0 +1,229 @@
+"""Change one pending operation: what it does, whom it is for, when. Its kind stays what it is (EDT-05)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import asyncpg
+import msgspec
+
+from lastcall.clubs.activity import log
+from lastcall.clubs.policy import require_staff
+from lastcall.connections.signals import work
+from lastcall.connections.states import ConnectionState
+from lastcall.db.database import Database
+from lastcall.db.ids import new_id
+from lastcall.db.transaction import Transaction
+from lastcall.deadlines.signals import Signal
+from lastcall.errors import Conflict, Invalid
+from lastcall.operations.kinds.kind import Payload, fields_of
+from lastcall.operations.machine import State
+from lastcall.operations.queries import operation
+from lastcall.operations.schedules import EventRelative, Schedule, check_form, due_time, late_at
+from lastcall.operations.services.asked import duplicate_recipient, parse, require_roles
+from lastcall.operations.services.basis import (
+    Current,
+    EventHeld,
+    hold_connection,
+    hold_events,
+    linked_event,
+    refuse_banned,
+)
+from lastcall.operations.services.cancel import require_theirs, revision_stale
+from lastcall.operations.signals import LATE_PENDING, changed
+from lastcall.operations.views import OperationView
+from lastcall.people.actor import Actor
+from lastcall.people.scopes import Scope
+
+_EVENT = "select event_id from operations where club_id = $1 and id = $2"
+_LOCK = "select from operations where club_id = $1 and id = $2 for no key update"
+_BASIS = """
+    select connection_id, epoch, schedule_kind, event_id, event_cancel_generation, event_tba_generation
+      from operations
+     where club_id = $1 and id = $2
+"""
+_KEEP = """
+    insert into operation_revisions
+           (club_id, id, operation_id, revision, actor_id, payload, schedule, due_at, edited_by, edited_at)
+    select o.club_id, $3, o.id, o.revision, o.actor_id, o.payload,
+           jsonb_strip_nulls(jsonb_build_object(
+               'kind', coalesce(o.schedule_kind, 'fixed'), 'event_id', o.event_id, 'offset_ms', o.offset_ms)),
+           o.due_at, $4, $5
+      from operations o
+     where o.club_id = $1 and o.id = $2
+"""
+# The provider's backoff holds whatever the new time is (WRK-18), and what waits for its creation goes on waiting.
+_IS_UNCHANGED = "state = 'pending' and revision = $3"
+_CHANGE = """
+    update operations
+       set payload = $4, target = $5, grants = $6, lane = $7, schedule_kind = $8, offset_ms = $9, due_at = $10,
+           ready_at = case when ready_at is not null then greatest($10, retry_at) end,
+           event_id = $11, event_cancel_generation = $12, event_tba_generation = $13,
+           actor_id = $14, revision = revision + 1, preflight_failures = 0,
+           code = case when ready_at is null then code end
+     where club_id = $1 and id = $2 and {is_unchanged}
+    returning ready_at
+"""
+
+
+async def edit(
+    db: Database,
+    actor: Actor,
+    club_id: UUID,
+    operation_id: UUID,
+    seen_revision: int,
+    payload: Mapping[str, Any],
+    schedule: Schedule,
+    *,
+    confirm_banned: Collection[str] = frozenset(),
+) -> OperationView:
+    """Replace payload and schedule of a pending operation, at the revision the person saw; answers the row as it is
+    then, under the editor's authority.
+
+    ``payload`` names its ``kind``, which must be the operation's own. What it said before is kept as a revision.
+    Raises ``NotFound`` for what the reader may not see, ``NotAllowed``, ``Invalid`` with the field, or ``Conflict`` with
+    the fresh row when it moved on, before anything is changed (EDT-02).
+    """
+    check_form(schedule)
+    async with db.transaction() as tx:
+        # Everything is held before anything is judged, in the house's order; the event of the row can only change with
+        # its revision, so the one that was seen without the lock is the one, or the edit is refused.
+        standing = await require_staff(tx, actor, club_id, scope=Scope.OPERATIONS)
+        connection = await hold_connection(tx, club_id)
+        own_event = await tx.raw.fetchval(_EVENT, club_id, operation_id)
+        events = await hold_events(
+            tx, club_id, [one for one in {own_event, schedule.event_id} if one is not None]
+        )
+        await tx.raw.fetch(_LOCK, club_id, operation_id)
+        row = await operation(tx, standing, actor, club_id, operation_id)
+        require_theirs(standing, actor, row, "edit")
+        if row.state is not State.PENDING:
+            raise _not_editable(row)
+        if row.revision != seen_revision:
+            raise revision_stale(row)
+        current = await _require_basis(tx, club_id, row, connection, events)
+        changed_to = _read_payload(row, payload)
+        for each in (parse(row.kind, row.payload, "payload"), changed_to):
+            require_roles(standing, row.kind, each, "payload.roleId")
+        await refuse_banned(tx, club_id, current, row.kind, {"payload": changed_to}, confirm_banned)
+        event = linked_event(standing, schedule, events)
+        now = await tx.raw.fetchval("select lastcall_now()")
+        due_at = due_time(schedule, now, None if event is None else event.starts_at)
+        await tx.raw.execute(_KEEP, club_id, operation_id, new_id(), actor.person_id, now)
+        ready_at = await _change(tx, actor, club_id, row, changed_to, schedule, event, due_at)
+        details = {"revision": seen_revision + 1, "due_at": due_at.isoformat(), "kind": row.kind.name}
+        await log(tx, club_id, actor, "operation.edited", "operation", operation_id, details)
+        tx.publish(Signal(LATE_PENDING, late_at(due_at)))
+        if ready_at is not None:
+            tx.publish(work(current.account_id, ready_at))
+        tx.publish(changed(club_id))
+        return await operation(tx, standing, actor, club_id, operation_id)
+
+
+def _not_editable(row: OperationView) -> Conflict:
+    if row.state is State.CLAIMED:
+        return Conflict(
+            "operation_not_editable",
+            "It is being prepared for sending, so it cannot be edited now.",
+            advice="Cancel it, or try again in a moment.",
+            fresh=row,
+        )
+    return Conflict(
+        "operation_not_editable",
+        f"It is too late to edit this: {row.state.label.lower()}.",
+        advice="Look at how it stands now.",
+        fresh=row,
+    )
+
+
+async def _require_basis(
+    tx: Transaction,
+    club_id: UUID,
+    row: OperationView,
+    connection: Current | None,
+    events: Mapping[UUID, EventHeld],
+) -> Current:
+    """What the row was reviewed on still stands: no edit revives what an epoch's end (EDT-12) or its event has stopped
+    already, though nothing has come by yet to say so in the row (EVT-04, EVT-05)."""
+    basis = await tx.raw.fetchrow(_BASIS, club_id, row.id)
+    if (
+        connection is None
+        or connection.state in (ConnectionState.DISCONNECTING, ConnectionState.DISCONNECTED)
+        or (connection.id, connection.epoch) != (basis["connection_id"], basis["epoch"])
+    ):
+        raise _stopped(
+            "connection_changed", "The group was disconnected or connected anew since the review.", row
+        )
+    if basis["event_id"] is not None:
+        event = events.get(basis["event_id"])
+        if event is None:
+            raise _stopped("event_deleted", "Its event was removed since the review.", row)
+        if event.is_cancelled or event.cancel_generation != basis["event_cancel_generation"]:
+            raise _stopped("event_cancelled", "Its event was cancelled since the review.", row)
+        if (
+            basis["schedule_kind"] == "event_relative"
+            and event.tba_generation != basis["event_tba_generation"]
+        ):
+            raise _stopped("event_time_tba", "Its event lost its exact start since the review.", row)
+    return connection
+
+
+def _stopped(code: str, sentence: str, row: OperationView) -> Conflict:
+    return Conflict(code, sentence, advice="It will not be sent. Queue a new action instead.", fresh=row)
+
+
+def _read_payload(row: OperationView, payload: Mapping[str, Any]) -> Payload:
+    if payload.get("kind") != row.kind.name:
+        raise Invalid(
+            "kind_fixed",
+            f"This is and stays “{row.kind.words.label}”.",
+            advice="Cancel it and queue another action for something else.",
+            field="payload.kind",
+        )
+    return parse(row.kind, payload, "payload")
+
+
+async def _change(
+    tx: Transaction,
+    actor: Actor,
+    club_id: UUID,
+    row: OperationView,
+    payload: Payload,
+    schedule: Schedule,
+    event: EventHeld | None,
+    due_at: datetime,
+) -> datetime | None:
+    """Write the new revision; its ready time. Another row of the batch with the same payload stands in the way of it,
+    also one that is over (EDT-11)."""
+    kind = row.kind
+    try:
+        written = await tx.raw.fetchrow(
+            _CHANGE.format(is_unchanged=_IS_UNCHANGED),
+            club_id,
+            row.id,
+            row.revision,
+            msgspec.json.encode(payload).decode(),
+            kind.target(payload),
+            list(kind.grants_for(payload)),
+            kind.lane(row.request_size),
+            schedule.kind,
+            schedule.offset_ms if isinstance(schedule, EventRelative) else None,
+            due_at,
+            *(
+                (None, None, None)
+                if event is None
+                else (event.id, event.cancel_generation, event.tba_generation)
+            ),
+            actor.person_id,
+        )
+    except asyncpg.UniqueViolationError:
+        raise duplicate_recipient(
+            "Another action of this batch is the same; choose somebody else.", field="payload.targetUserId"
+        ) from None
+    if written is None:
+        raise AssertionError("A row that is locked, pending and of that revision can be edited.")
+    ready_at: datetime | None = written["ready_at"]
+    return ready_at
