@@ -239,7 +239,7 @@ create table evidence (
     account_id uuid not null,
     worker_id uuid not null,
     constraint evidence_pkey PRIMARY KEY (club_id, connection_id, kind, subject),
-    constraint evidence_kind_check CHECK ((kind = 'own_member'::text)),
+    constraint evidence_kind_check CHECK ((kind = ANY (ARRAY['own_member'::text, 'bans'::text]))),
     constraint evidence_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
     constraint evidence_club_id_connection_id_fkey FOREIGN KEY (club_id, connection_id) REFERENCES connections(club_id, id) ON DELETE CASCADE
 );

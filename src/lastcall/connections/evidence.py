@@ -45,7 +45,7 @@ _BANNED = """
      cross join lateral (
            select lower(value) as user_id from jsonb_array_elements_text(e.body -> 'bannedUserIds')) as b
      where e.club_id = $1 and e.connection_id = $2 and e.kind = 'bans' and e.epoch = $3
-       and e.observed_at between $4 - evidence_life() and $4
+       and e.observed_at between $4::timestamptz - evidence_life() and $4
        and b.user_id = any ($5::text[])
 """
 

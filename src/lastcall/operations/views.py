@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -24,7 +24,8 @@ from lastcall.people.actor import Actor
 @dataclass(frozen=True)
 class OperationView:
     """One operation as a reader sees it. ``is_cancellable``: this reader may cancel it as it stands; ``is_editable``
-    likewise, as far as rights and state go. ``ready_at`` is None while it waits for the operation that it depends on.
+    likewise, as far as rights and state go. ``ready_at`` is None while it waits for the operation that it depends on,
+    ``offset`` that of an event-relative schedule.
     """
 
     id: UUID
@@ -34,6 +35,8 @@ class OperationView:
     kind: Kind[Any]
     payload: dict[str, Any]
     schedule_kind: str
+    event_id: UUID | None
+    offset: timedelta | None
     due_at: datetime
     ready_at: datetime | None
     state: State
@@ -66,9 +69,9 @@ class OperationView:
 
 
 FIELDS = """
-    o.id, o.request_id, q.size, o.position, o.kind, o.payload::text as payload, o.schedule_kind, o.due_at,
-    o.ready_at, o.state, o.revision, o.actor_id, p.display_name, o.code, o.result::text as result,
-    o.created_at, o.submitted_at, o.completed_at, l.outcome as late_outcome
+    o.id, o.request_id, q.size, o.position, o.kind, o.payload::text as payload, o.schedule_kind, o.event_id,
+    o.offset_ms, o.due_at, o.ready_at, o.state, o.revision, o.actor_id, p.display_name, o.code,
+    o.result::text as result, o.created_at, o.submitted_at, o.completed_at, l.outcome as late_outcome
 """
 """What ``views`` needs of a row ``o``, with ``JOINS``."""
 
@@ -103,6 +106,8 @@ def _view(row: asyncpg.Record, standing: Standing, actor: Actor) -> OperationVie
         payload=msgspec.json.decode(row["payload"]),
         # A row of an older release without a kind of schedule is a fixed one (ENQ-06).
         schedule_kind=row["schedule_kind"] or "fixed",
+        event_id=row["event_id"],
+        offset=None if row["offset_ms"] is None else timedelta(milliseconds=row["offset_ms"]),
         due_at=row["due_at"],
         ready_at=row["ready_at"],
         state=state,

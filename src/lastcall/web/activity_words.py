@@ -40,6 +40,8 @@ _WORDS = {
     "join.requested": "Asked to join",
     "join.withdrawn": "Withdrew a join request",
     "operation.cancelled": "Cancelled an action",
+    "operation.edited": "Edited an action",
+    "operations.cancelled": "Cancelled the rest of a batch",
     "operations.enqueued": "Queued actions",
     "retention.archived": "Archived a join request",
     "retention.kept": "Kept a join request",

@@ -6,7 +6,7 @@ stays true until the commit.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -101,15 +101,13 @@ async def refuse_banned(
     payloads: Mapping[str, Payload],
     confirmed: Collection[str],
 ) -> None:
-    """Raises ``Invalid`` for people whom VRChat named as banned a moment ago, when the kind would lift their ban and the
-    asker has not confirmed just them. ``payloads`` are by the field that holds each. Nobody is asked: without
+    """Raises ``Invalid`` for people whom VRChat named as banned a moment ago, when the kind would lift their ban and
+    the asker has not confirmed just them. ``payloads`` are by the field that holds each. Nobody is asked: without
     evidence nothing is refused.
     """
     if not kind.lifts_ban:
         return
-    fields = {
-        str(target_user_id(fields_of(payload))).lower(): where for where, payload in payloads.items()
-    }
+    fields = {str(target_user_id(fields_of(payload))).lower(): where for where, payload in payloads.items()}
     chosen = {user_id.lower() for user_id in confirmed}
     asked = [user_id for user_id in fields if user_id not in chosen]
     banned = await banned_now(tx, club_id, connection.id, connection.epoch, connection.now, asked)
@@ -146,9 +144,7 @@ async def hold_events(tx: Transaction, club_id: UUID, event_ids: Collection[UUID
     }
 
 
-def linked_event(
-    standing: Standing, schedule: Schedule, held: Mapping[UUID, EventHeld]
-) -> EventHeld | None:
+def linked_event(standing: Standing, schedule: Schedule, held: Mapping[UUID, EventHeld]) -> EventHeld | None:
     """The event that the schedule names, if it may: of this club, known to the asker (a draft is to those who manage
     events), not cancelled (ENQ-07), and with an exact start for what is reckoned from it (ENQ-08).
     """

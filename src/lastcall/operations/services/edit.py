@@ -19,7 +19,7 @@ from lastcall.db.ids import new_id
 from lastcall.db.transaction import Transaction
 from lastcall.deadlines.signals import Signal
 from lastcall.errors import Conflict, Invalid
-from lastcall.operations.kinds.kind import Payload, fields_of
+from lastcall.operations.kinds.kind import Payload
 from lastcall.operations.machine import State
 from lastcall.operations.queries import operation
 from lastcall.operations.schedules import EventRelative, Schedule, check_form, due_time, late_at
@@ -84,8 +84,8 @@ async def edit(
     then, under the editor's authority.
 
     ``payload`` names its ``kind``, which must be the operation's own. What it said before is kept as a revision.
-    Raises ``NotFound`` for what the reader may not see, ``NotAllowed``, ``Invalid`` with the field, or ``Conflict`` with
-    the fresh row when it moved on, before anything is changed (EDT-02).
+    Raises ``NotFound`` for what the reader may not see, ``NotAllowed``, ``Invalid`` with the field, or ``Conflict``
+    with the fresh row when it moved on, before anything is changed (EDT-02).
     """
     check_form(schedule)
     async with db.transaction() as tx:
