@@ -71,7 +71,9 @@ async def test_twin_an_edit_that_does_not_hold_the_row_changes_what_a_worker_has
 ) -> None:
     """The worker goes on with what it was given, and the ledger says that something else was sent."""
     monkeypatch.setattr(edit, "_LOCK", NO_LOCK)
-    monkeypatch.setattr(edit, "_IS_UNCHANGED", "$3::int > 0")
+    monkeypatch.setattr(
+        edit, "_CHANGE", edit._CHANGE.replace("state = 'pending' and revision = $3", "$3::int > 0")
+    )
     operation_id = await world.one()
     async with another(world) as other:
         await claim_on(world, other)

@@ -56,7 +56,6 @@ _KEEP = """
      where o.club_id = $1 and o.id = $2
 """
 # The provider's backoff holds whatever the new time is (WRK-18), and what waits for its creation goes on waiting.
-_IS_UNCHANGED = "state = 'pending' and revision = $3"
 _CHANGE = """
     update operations
        set payload = $4, target = $5, grants = $6, lane = $7, schedule_kind = $8, offset_ms = $9, due_at = $10,
@@ -64,7 +63,7 @@ _CHANGE = """
            event_id = $11, event_cancel_generation = $12, event_tba_generation = $13,
            actor_id = $14, revision = revision + 1, preflight_failures = 0,
            code = case when ready_at is null then code end
-     where club_id = $1 and id = $2 and {is_unchanged}
+     where club_id = $1 and id = $2 and state = 'pending' and revision = $3
     returning ready_at
 """
 
@@ -201,7 +200,7 @@ async def _change(
     kind = row.kind
     try:
         written = await tx.raw.fetchrow(
-            _CHANGE.format(is_unchanged=_IS_UNCHANGED),
+            _CHANGE,
             club_id,
             row.id,
             row.revision,
