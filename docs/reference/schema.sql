@@ -492,6 +492,7 @@ CREATE INDEX operations_claimed_expiry_idx ON operations USING btree (claim_expi
 CREATE INDEX operations_dependency_event_idx ON operations USING btree (club_id, dependency_event_id, id) WHERE ((dependency_event_id <> event_id) AND (completed_at IS NULL));
 CREATE INDEX operations_dependents_idx ON operations USING btree (club_id, depends_on, id) WHERE ((depends_on IS NOT NULL) AND (completed_at IS NULL));
 CREATE INDEX operations_event_idx ON operations USING btree (club_id, event_id, id) WHERE ((event_id IS NOT NULL) AND (completed_at IS NULL));
+CREATE INDEX operations_event_past_idx ON operations USING btree (club_id, event_id, completed_at, id) WHERE ((event_id IS NOT NULL) AND (completed_at IS NOT NULL));
 CREATE INDEX operations_past_idx ON operations USING btree (club_id, kind, state, completed_at, id) WHERE (completed_at IS NOT NULL);
 CREATE INDEX operations_pending_due_idx ON operations USING btree (due_at, id) WHERE (state = 'pending'::text);
 CREATE INDEX operations_runnable_idx ON operations USING btree (club_id, connection_id, epoch, lane, ready_at, id) WHERE (state = 'pending'::text);

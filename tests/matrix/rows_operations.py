@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from tests.matrix.cases import Who, row
+from tests.matrix.rows_clubs import listed
 from tests.matrix.world import TARGET
 
 from lastcall.clubs.permissions import Permission
+from lastcall.operations import revisions
 from lastcall.operations.schedules import Immediate
 from lastcall.operations.services import cancel, edit
 from lastcall.people.scopes import Scope
@@ -36,4 +38,16 @@ CHANGES = [
             "request_unknown",
         ),
     )
+]
+
+READS = [
+    row(
+        function,
+        Who.STAFF,
+        Scope.READ,
+        listed(function, "operation"),
+        hides=(Permission.INVITE_GROUP_MEMBERS,),
+        hidden="operation_unknown",
+    )
+    for function in (revisions.history_of, revisions.timeline)
 ]

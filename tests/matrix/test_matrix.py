@@ -17,7 +17,7 @@ from tests.matrix.functions import WITHIN_A_COMMAND, functions_of, modules, name
 from tests.matrix.rows_clubs import ACCESS, CLUBS, OPERATIONS
 from tests.matrix.rows_connections import CONNECTIONS
 from tests.matrix.rows_events import EVENTS
-from tests.matrix.rows_operations import CHANGES
+from tests.matrix.rows_operations import CHANGES, READS
 from tests.matrix.rows_people import ACCOUNT, OPERATORS
 from tests.matrix.world import World, build, tokens
 
@@ -34,7 +34,7 @@ from lastcall.people import queries as people
 from lastcall.people.actor import Actor
 from lastcall.people.service import block_person, set_operator, unblock_person
 
-ROWS = [*CLUBS, *ACCESS, *OPERATIONS, *CHANGES, *EVENTS, *CONNECTIONS, *ACCOUNT, *OPERATORS]
+ROWS = [*CLUBS, *ACCESS, *OPERATIONS, *CHANGES, *READS, *EVENTS, *CONNECTIONS, *ACCOUNT, *OPERATORS]
 
 FOR_LATER_PARTS = {
     Permission.MANAGE_EVENT_MEDIA,

@@ -283,6 +283,8 @@ PAGES = (
     (history, Filter(states=[State.INDETERMINATE]), "operations_past_idx"),
     (history, Filter(request_id=UUID(int=7)), "operations_club_id_request_id_target_key"),
     (history, Filter(subject=user(77)), "operations_subject_idx"),
+    (upcoming, Filter(event_id=UUID(int=7)), "operations_event_idx"),
+    (history, Filter(event_id=UUID(int=7)), "operations_event_past_idx"),
 )
 
 

@@ -122,6 +122,7 @@ _PAGE = """
 """
 _CHOICES = {
     "request": "s.request_id = $7::uuid",
+    "event": "s.event_id = $9::uuid",
     "subject": f"{SUBJECT.replace('payload', 's.payload')} = $8::text",
 }
 
@@ -247,7 +248,7 @@ async def _page(
     start = after or order.start
     kinds = [kind for kind in kinds_visible_to(standing) if only.kinds is None or kind in only.kinds]
     states = [state.value for state in order.states if only.states is None or state in only.states]
-    chosen = {"request": only.request_id, "subject": only.subject}
+    chosen = {"request": only.request_id, "event": only.event_id, "subject": only.subject}
     choice = next((name for name, value in chosen.items() if value is not None), None)
     if choice == "subject" and order is _UPCOMING:
         # What is to come is little, and has no index by subject that every claim would pay for.
@@ -260,6 +261,8 @@ async def _page(
         start.time,
         start.id,
         min(limit, PAGE_MOST),
-        *chosen.values(),
+        only.request_id,
+        only.subject,
+        only.event_id,
     )
     return views(rows, standing, actor)

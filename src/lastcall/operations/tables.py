@@ -170,6 +170,14 @@ class Operation(TenantTable, Base):
             postgresql_where=text("event_id is not null and completed_at is null"),
         ),
         Index(
+            "operations_event_past_idx",
+            "club_id",
+            "event_id",
+            "completed_at",
+            "id",
+            postgresql_where=text("event_id is not null and completed_at is not null"),
+        ),
+        Index(
             "operations_dependents_idx",
             "club_id",
             "depends_on",
