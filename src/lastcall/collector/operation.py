@@ -30,6 +30,7 @@ from lastcall.protocol.messages import (
     ClaimedOperation,
     ClaimRef,
     Defer,
+    FriendshipSeen,
     OwnMemberEvidence,
     Recorded,
     Reject,
@@ -205,6 +206,7 @@ class Operation:
                 claim=self._claim,
                 kind=self._claimed.kind,
                 evidence=self._evidence(planned.seen.own),
+                friendship=self._friendship(planned),
             )
         except Refused as refused:
             if refused.status != 422:
@@ -241,6 +243,7 @@ class Operation:
             planned.write.method,
             planned.write.path,
             planned.write.json,
+            params=planned.write.query,
             may_send=may_send,
             on_step=lambda step: self._observe(Step(step)),
         )
@@ -275,7 +278,7 @@ class Operation:
     # --- parts
 
     def _freshness_ends(self, planned: Planned) -> float:
-        return planned.seen.own.asked_at + WORKER_EVIDENCE_AGE.total_seconds()
+        return planned.seen.asked_at + WORKER_EVIDENCE_AGE.total_seconds()
 
     def _evidence(self, seen: OwnMember) -> OwnMemberEvidence:
         age = self._account.clock.boot() - seen.asked_at
@@ -290,6 +293,15 @@ class Operation:
             roles=tuple(RoleSeen(id=role.role_id, name=role.name) for role in seen.roles),
             privacy=seen.privacy,
         )
+
+    def _friendship(self, planned: Planned) -> FriendshipSeen | None:
+        """What was read of the target, for kinds that need a friend (BUD-05: the server judges its age too)."""
+        read = planned.seen.friendship
+        if read is None:
+            return None
+        age = self._account.clock.boot() - read.asked_at
+        target = planned.write.payload.target_user_id
+        return FriendshipSeen(target_user_id=target, is_friend=read.value, age_ms=math.ceil(age * 1000))
 
     async def _observe(self, step: Step) -> None:
         await self._account.observe(step, self._claimed.operation_id)

@@ -139,6 +139,7 @@ REASONS: dict[str, Reason] = {
     "not_banned": Reason("Not banned", "Nothing to do: no ban stands."),
     "already_member": Reason("Already a member", "Nothing to do: the person is in the group."),
     "already_invited": Reason("Already invited", "Nothing to do: the invitation is open."),
+    "already_closed": Reason("Already closed", "Nothing to do: nobody can join the instance any more."),
     "already_banned": Reason("Already banned", "Nothing to do: the ban stands."),
     "invitation_refused": Reason(
         "Invitation refused", "The person is banned or blocked, or takes no invitations from this group."

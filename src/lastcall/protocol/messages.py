@@ -236,12 +236,24 @@ class OwnMemberEvidence(Message, frozen=True, kw_only=True):
     privacy: CodeText
 
 
+class FriendshipSeen(Message, frozen=True, kw_only=True):
+    """Whether that person is a friend of the account, with the age of that read when this was sent."""
+
+    target_user_id: ProviderId
+    is_friend: bool
+    age_ms: Milliseconds
+
+
 class Authorize(Call, frozen=True, kw_only=True):
-    """Asks for the last word before the one write. ``kind`` must be the row's own."""
+    """Asks for the last word before the one write. ``kind`` is the one that the claim gave.
+
+    ``friendship`` is there for the kinds whose target must be a friend.
+    """
 
     claim: ClaimRef
     kind: CodeText
     evidence: OwnMemberEvidence
+    friendship: FriendshipSeen | None = None
 
 
 class AuthorizeAnswer(Message, frozen=True, kw_only=True):

@@ -6,7 +6,6 @@ varies. So it is taken apart before two are compared, and a group's own carries 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, cast
 from urllib.parse import quote
@@ -104,22 +103,13 @@ def need_group(instance_id: str, group_id: str) -> None:
         raise DestinationScope("The instance does not belong to the group.")
 
 
-@dataclass(frozen=True)
-class Friendship:
-    """Whether that person is a friend of the account. ``asked_at`` is the boot time from before the read."""
-
-    user_id: str
-    is_friend: bool
-    asked_at: float
-
-
 class _FriendStatus(msgspec.Struct, rename="camel"):
     is_friend: bool
     incoming_request: bool
     outgoing_request: bool
 
 
-async def read_friendship(transport: Transport, user_id: str) -> Friendship:
-    """Ask VRChat. Its answer names nobody, so it is taken for the person in the path."""
+async def read_friendship(transport: Transport, user_id: str) -> Read[bool]:
+    """Whether that person is a friend of the account. The answer names nobody: it is about whom was asked for."""
     read = await transport.get(f"/user/{user_id}/friendStatus", _FriendStatus)
-    return Friendship(user_id, read.value.is_friend, read.asked_at)
+    return Read(read.value.is_friend, read.asked_at)

@@ -176,6 +176,7 @@ class Transport:
         path: str,
         json: Any = None,
         *,
+        params: Mapping[str, str] | None = None,
         may_send: Callable[[], bool] | None = None,
         on_step: StepObserver | None = None,
     ) -> SendResult:
@@ -187,7 +188,7 @@ class Transport:
         """
         if method not in ("PUT", "POST", "DELETE"):
             raise ValueError("send_once is for writes")
-        request = self._request(method, path, json=json, close=True)
+        request = self._request(method, path, params=params, json=json, close=True)
         departed = False
 
         async def trace(event: str, _info: Mapping[str, Any]) -> None:

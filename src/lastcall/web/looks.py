@@ -106,6 +106,34 @@ KINDS: dict[str, KindLook] = {
         "Delete the post",
         "post deletion",
     ),
+    "create_instance": KindLook(
+        "plus",
+        "Opens an instance of the group in a world. Invitations can wait for it.",
+        "Open an instance",
+        "Open {count} instances",
+        "new instance",
+    ),
+    "close_instance": KindLook(
+        "leave",
+        "Closes one instance: nobody may join it any more, and whoever is inside stays.",
+        "Close an instance",
+        "Close {count} instances",
+        "closing",
+    ),
+    "invite_to_instance": KindLook(
+        "person",
+        "Asks friends of the account into an open instance. Done means that VRChat took the invites.",
+        "Invite to an instance",
+        "Invite {count} people to an instance",
+        "instance invitation",
+    ),
+    "invite_to_created_instance": KindLook(
+        "person",
+        "Asks friends of the account into an instance that another action opens first.",
+        "Invite to a new instance",
+        "Invite {count} people to a new instance",
+        "instance invitation",
+    ),
 }
 
 

@@ -11,9 +11,13 @@ from lastcall.operations.kinds import (
     assign_role,
     ban_member,
     cancel_member_invite,
+    close_instance,
+    create_instance,
     delete_post,
     edit_post,
     invite_member,
+    invite_to_created_instance,
+    invite_to_instance,
     publish_post,
     reject_request,
     remove_member,
@@ -37,6 +41,10 @@ KINDS: dict[str, Kind[Any]] = {
         publish_post,
         edit_post,
         delete_post,
+        create_instance,
+        close_instance,
+        invite_to_instance,
+        invite_to_created_instance,
     )
 }
 """Every kind by its name, in the order in which pages list them."""

@@ -53,7 +53,8 @@ class Kind(Generic[PayloadType]):
     ``is_urgent``: a single one goes before everything else of its connection. ``needs_friend``: the target
     must be a friend of the account. ``lifts_ban``: done to a banned person, it unbans them. ``changes_role``: the
     payload's role must be on the actor's list. ``check`` raises ``Invalid`` for fields that do not go together, with
-    the name of the one to change.
+    the name of the one to change. ``sent_as``: the kind that a collector is handed instead, with what was still open
+    filled in.
     """
 
     name: str
@@ -70,6 +71,7 @@ class Kind(Generic[PayloadType]):
     lifts_ban: bool = False
     changes_role: bool = False
     check: Callable[[PayloadType], None] | None = None
+    sent_as: str | None = None
     words: Words
 
     def parse(self, fields: object, where: str) -> PayloadType:

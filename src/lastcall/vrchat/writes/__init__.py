@@ -7,9 +7,12 @@ from lastcall.vrchat.writes.approve_request import APPROVE_REQUEST
 from lastcall.vrchat.writes.assign_role import ASSIGN_ROLE
 from lastcall.vrchat.writes.ban_member import BAN_MEMBER
 from lastcall.vrchat.writes.cancel_member_invite import CANCEL_MEMBER_INVITE
+from lastcall.vrchat.writes.close_instance import CLOSE_INSTANCE
+from lastcall.vrchat.writes.create_instance import CREATE_INSTANCE
 from lastcall.vrchat.writes.delete_post import DELETE_POST
 from lastcall.vrchat.writes.edit_post import EDIT_POST
 from lastcall.vrchat.writes.invite_member import INVITE_MEMBER
+from lastcall.vrchat.writes.invite_to_instance import INVITE_TO_INSTANCE
 from lastcall.vrchat.writes.judging import AnswerCode, Judgement, Write
 from lastcall.vrchat.writes.kind import PreflightRead, Seen, WriteKind
 from lastcall.vrchat.writes.publish_post import PUBLISH_POST
@@ -35,6 +38,9 @@ WRITES = {
         PUBLISH_POST,
         EDIT_POST,
         DELETE_POST,
+        CREATE_INSTANCE,
+        CLOSE_INSTANCE,
+        INVITE_TO_INSTANCE,
     )
 }
 """Every kind by its name."""

@@ -36,6 +36,7 @@ class AnswerCode(StrEnum):
     ALREADY_MEMBER = "already_member"
     ALREADY_INVITED = "already_invited"
     ALREADY_BANNED = "already_banned"
+    ALREADY_CLOSED = "already_closed"
     INVITATION_REFUSED = "invitation_refused"
     """VRChat does not let this group invite that person: banned, blocked, or not open to invitations."""
 
@@ -51,6 +52,7 @@ class Write:
     own: OwnMember
     payload: Any
     json: Mapping[str, Any] | None = None
+    query: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,9 @@ from lastcall.vrchat.writes import checks
 from lastcall.vrchat.writes.judging import Judgement, Write
 from lastcall.vrchat.writes.payload import Payload, read_payload
 
+FRIENDSHIP_NAME = "friendship"
+"""The preflight read that the server wants to see too: whether the target is a friend of the account."""
+
 
 @dataclass(frozen=True)
 class PreflightRead:
@@ -31,6 +34,16 @@ class Seen:
 
     own: OwnMember
     found: Mapping[str, Read[Any]] = field(default_factory=dict)
+
+    @property
+    def asked_at(self) -> float:
+        """Boot time of the oldest of them."""
+        return min([self.own.asked_at, *(read.asked_at for read in self.found.values())])
+
+    @property
+    def friendship(self) -> Read[bool] | None:
+        """Whether the target is a friend of the account, where the kind needs that."""
+        return self.found.get(FRIENDSHIP_NAME)
 
 
 @dataclass(frozen=True, kw_only=True)

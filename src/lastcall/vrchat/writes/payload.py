@@ -13,6 +13,9 @@ _UUID = r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F
 _NO_CONTROLS = r"^[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]*\Z"
 """Tabs and ends of lines are no control characters here."""
 
+_TEXT = r"[^~\s:/?#\\%()\x00-\x1f\x7f-\x9f]"
+_TAG = rf"(?:~(?!group\(){_TEXT}+(?:\({_TEXT}*\))?)"
+
 MOST_ROLE_IDS: Final = 100
 
 UserId = Annotated[str, msgspec.Meta(pattern=rf"^usr_{_UUID}\Z")]
@@ -21,8 +24,17 @@ UserId = Annotated[str, msgspec.Meta(pattern=rf"^usr_{_UUID}\Z")]
 RoleId = Annotated[str, msgspec.Meta(pattern=rf"^grol_{_UUID}\Z")]
 WorldId = Annotated[str, msgspec.Meta(pattern=rf"^wrld_{_UUID}\Z")]
 PostId = Annotated[str, msgspec.Meta(pattern=rf"^not_{_UUID}\Z")]
+CalendarEntryId = Annotated[str, msgspec.Meta(pattern=rf"^cal_{_UUID}\Z")]
 FileId = Annotated[str, msgspec.Meta(pattern=rf"^file_{_UUID}\Z")]
 RoleIds = Annotated[tuple[RoleId, ...], msgspec.Meta(max_length=MOST_ROLE_IDS)]
+InstanceId = Annotated[
+    str, msgspec.Meta(max_length=500, pattern=rf"^{_TEXT}+{_TAG}*~group\({_TEXT}+\){_TAG}*\Z")
+]
+"""The name of an instance with its tags, exactly one of them the mark of a group."""
+
+MessageSlot = Annotated[int, msgspec.Meta(ge=0, le=11)]
+"""One of the account's saved invite messages."""
+
 Title = Annotated[str, msgspec.Meta(min_length=1, max_length=200, pattern=_NO_CONTROLS)]
 Text = Annotated[str, msgspec.Meta(min_length=1, max_length=10_000, pattern=_NO_CONTROLS)]
 Visibility = Literal["public", "group"]
