@@ -61,6 +61,7 @@ LINES: dict[str, Line] = {
     "GET /me/tokens": Line(READ, 200, unknown=None, **OWN),
     "DELETE /me/tokens/{token_id}": Line(ACCOUNT, 204, **OWN),
     "GET /me/export": Line(ACCOUNT, 200, unknown=None, **OWN),
+    "GET /clock": Line(READ, 200, unknown=None, query=f"?nonce={'n' * 16}", **OWN),
     "GET /clubs": Line(READ, 200, unknown=None, **OWN),
     "GET /clubs/{club}": Line(READ, 200, lacking=200),
     "GET /clubs/{club}/settings": Line(READ, 200),

@@ -9,6 +9,7 @@ from tests.matrix.world import TARGET
 from lastcall.clubs.permissions import Permission
 from lastcall.operations import revisions
 from lastcall.operations.schedules import Immediate
+from lastcall.operations.server_clock import server_clock
 from lastcall.operations.services import cancel, edit
 from lastcall.people.scopes import Scope
 
@@ -41,13 +42,16 @@ CHANGES = [
 ]
 
 READS = [
-    row(
-        function,
-        Who.STAFF,
-        Scope.READ,
-        listed(function, "operation"),
-        hides=(Permission.INVITE_GROUP_MEMBERS,),
-        hidden="operation_unknown",
-    )
-    for function in (revisions.history_of, revisions.timeline)
+    row(server_clock, Who.SELF, Scope.READ, lambda _, tx, a: server_clock(tx, a, "n" * 16)),
+    *(
+        row(
+            function,
+            Who.STAFF,
+            Scope.READ,
+            listed(function, "operation"),
+            hides=(Permission.INVITE_GROUP_MEMBERS,),
+            hidden="operation_unknown",
+        )
+        for function in (revisions.history_of, revisions.timeline)
+    ),
 ]

@@ -51,6 +51,11 @@ LINES: dict[str, Line] = DOOR | {
     "GET /": Line(401, 401, None, None, None, None, 200),
     "GET /c/{slug:str}/scheduled": STAFF_PAGE,
     "GET /c/{slug:str}/scheduled/history": STAFF_PAGE,
+    "GET /c/{slug:str}/clock": Line(
+        *(401, 401, 404, 200, None, 404, 200),
+        path=f"/c/night-shift/clock?nonce={'n' * 16}",
+        unknown_path="/c/no-such-club",
+    ),
     "GET /c/{slug:str}/requests/{request_id:str}": page("/c/night-shift/requests/{request}", lacking=404),
     "GET /c/{slug:str}/scheduled/{operation_id:str}/cancel": page(
         "/c/night-shift/scheduled/{operation}/cancel?revision=1", lacking=404

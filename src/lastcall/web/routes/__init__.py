@@ -10,6 +10,7 @@ from lastcall.web.problems import page_problem
 from lastcall.web.room import provide_visitor, provide_web
 from lastcall.web.routes import (
     activity,
+    clock,
     club_settings,
     clubs,
     compose,
@@ -43,6 +44,7 @@ HANDLERS = (
     *clubs.HANDLERS,
     *scheduled.HANDLERS,
     *compose.HANDLERS,
+    *clock.HANDLERS,
     *start.HANDLERS,
     *staff.HANDLERS,
     *roles.HANDLERS,

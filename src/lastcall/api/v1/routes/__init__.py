@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lastcall.api.v1.routes import (
     activity,
+    clock,
     clubs,
     fleet,
     invites,
@@ -24,6 +25,7 @@ HANDLERS = (
     *visibility.HANDLERS,
     *activity.HANDLERS,
     *operations.HANDLERS,
+    *clock.HANDLERS,
     *people.HANDLERS,
     *fleet.HANDLERS,
 )
