@@ -387,6 +387,21 @@ create table mail_preferences (
     constraint mail_preferences_person_id_fkey FOREIGN KEY (person_id) REFERENCES people(id) ON DELETE CASCADE
 );
 
+create table operation_digests (
+    club_id uuid not null,
+    id uuid not null,
+    request_id uuid not null,
+    revision integer not null,
+    outcome text not null,
+    person_id uuid not null,
+    created_at timestamp with time zone default lastcall_now() not null,
+    constraint operation_digests_pkey PRIMARY KEY (club_id, id),
+    constraint operation_digests_club_id_request_id_revision_outcome_p_ede4 UNIQUE (club_id, request_id, revision, outcome, person_id),
+    constraint operation_digests_outcome_check CHECK ((outcome = ANY (ARRAY['rejected'::text, 'indeterminate'::text, 'missed'::text]))),
+    constraint operation_digests_club_id_request_id_fkey FOREIGN KEY (club_id, request_id) REFERENCES operation_requests(club_id, id) ON DELETE CASCADE,
+    constraint operation_digests_person_id_fkey FOREIGN KEY (person_id) REFERENCES people(id)
+);
+
 create table operation_fanouts (
     club_id uuid not null,
     id uuid not null,
@@ -400,6 +415,38 @@ create table operation_fanouts (
     constraint operation_fanouts_club_id_fkey FOREIGN KEY (club_id) REFERENCES clubs(id) ON DELETE CASCADE
 );
 CREATE INDEX operation_fanouts_created_at_id_idx ON operation_fanouts USING btree (created_at, id);
+
+create table operation_notice_reads (
+    club_id uuid not null,
+    person_id uuid not null,
+    notice_id uuid not null,
+    read_at timestamp with time zone default lastcall_now() not null,
+    constraint operation_notice_reads_pkey PRIMARY KEY (club_id, person_id, notice_id),
+    constraint operation_notice_reads_club_id_notice_id_fkey FOREIGN KEY (club_id, notice_id) REFERENCES operation_notices(club_id, id) ON DELETE CASCADE,
+    constraint operation_notice_reads_person_id_fkey FOREIGN KEY (person_id) REFERENCES people(id)
+);
+
+create table operation_notices (
+    club_id uuid not null,
+    id uuid not null,
+    request_id uuid not null,
+    revision integer not null,
+    outcome text not null,
+    actor_id uuid not null,
+    mail_at timestamp with time zone,
+    digest_id uuid,
+    created_at timestamp with time zone default lastcall_now() not null,
+    constraint operation_notices_pkey PRIMARY KEY (club_id, id),
+    constraint operation_notices_mail_check CHECK (((mail_at IS NULL) OR (digest_id IS NULL))),
+    constraint operation_notices_outcome_check CHECK ((outcome = ANY (ARRAY['rejected'::text, 'indeterminate'::text, 'missed'::text]))),
+    constraint operation_notices_actor_id_fkey FOREIGN KEY (actor_id) REFERENCES people(id),
+    constraint operation_notices_club_id_digest_id_fkey FOREIGN KEY (club_id, digest_id) REFERENCES operation_digests(club_id, id),
+    constraint operation_notices_club_id_id_fkey FOREIGN KEY (club_id, id) REFERENCES operations(club_id, id) ON DELETE CASCADE,
+    constraint operation_notices_club_id_request_id_fkey FOREIGN KEY (club_id, request_id) REFERENCES operation_requests(club_id, id) ON DELETE CASCADE
+);
+CREATE INDEX operation_notices_club_id_actor_id_created_at_id_idx ON operation_notices USING btree (club_id, actor_id, created_at, id);
+CREATE INDEX operation_notices_mail_at_idx ON operation_notices USING btree (mail_at, id) WHERE (mail_at IS NOT NULL);
+CREATE INDEX operation_notices_waiting_idx ON operation_notices USING btree (club_id, request_id) WHERE (mail_at IS NOT NULL);
 
 create table operation_requests (
     club_id uuid not null,
@@ -437,6 +484,26 @@ create table operation_revisions (
     constraint operation_revisions_actor_id_fkey FOREIGN KEY (actor_id) REFERENCES people(id),
     constraint operation_revisions_club_id_operation_id_fkey FOREIGN KEY (club_id, operation_id) REFERENCES operations(club_id, id) ON DELETE CASCADE,
     constraint operation_revisions_edited_by_fkey FOREIGN KEY (edited_by) REFERENCES people(id)
+);
+
+create table operation_settlements (
+    club_id uuid not null,
+    id uuid not null,
+    operation_id uuid not null,
+    number integer not null,
+    verdict text not null,
+    note text not null,
+    evidence jsonb not null,
+    settled_by uuid not null,
+    settled_at timestamp with time zone default lastcall_now() not null,
+    constraint operation_settlements_pkey PRIMARY KEY (club_id, id),
+    constraint operation_settlements_club_id_operation_id_number_key UNIQUE (club_id, operation_id, number),
+    constraint operation_settlements_note_check CHECK ((char_length(note) <= 2000)),
+    constraint operation_settlements_number_check CHECK ((number >= 1)),
+    constraint operation_settlements_reason_check CHECK (((note <> ''::text) OR (jsonb_array_length(evidence) > 0))),
+    constraint operation_settlements_verdict_check CHECK ((verdict = ANY (ARRAY['happened'::text, 'not_seen'::text]))),
+    constraint operation_settlements_club_id_operation_id_fkey FOREIGN KEY (club_id, operation_id) REFERENCES operations(club_id, id) ON DELETE CASCADE,
+    constraint operation_settlements_settled_by_fkey FOREIGN KEY (settled_by) REFERENCES people(id)
 );
 
 create table operations (
@@ -548,6 +615,24 @@ create table people (
 CREATE INDEX people_created_at_id_idx ON people USING btree (created_at, id);
 CREATE UNIQUE INDEX people_lower_email_key ON people USING btree (lower(email));
 
+create table post_drafts (
+    club_id uuid not null,
+    id uuid not null,
+    created_by uuid not null,
+    fields jsonb not null,
+    schedule jsonb not null,
+    revision integer not null,
+    request_id uuid,
+    created_at timestamp with time zone default lastcall_now() not null,
+    updated_at timestamp with time zone default lastcall_now() not null,
+    constraint post_drafts_pkey PRIMARY KEY (club_id, id),
+    constraint post_drafts_revision_check CHECK ((revision >= 1)),
+    constraint post_drafts_club_id_fkey FOREIGN KEY (club_id) REFERENCES clubs(id) ON DELETE CASCADE,
+    constraint post_drafts_club_id_request_id_fkey FOREIGN KEY (club_id, request_id) REFERENCES operation_requests(club_id, id),
+    constraint post_drafts_created_by_fkey FOREIGN KEY (created_by) REFERENCES people(id)
+);
+CREATE INDEX post_drafts_club_id_created_by_updated_at_id_idx ON post_drafts USING btree (club_id, created_by, updated_at, id);
+
 create table rate_limits (
     name text not null,
     key_hash bytea not null,
@@ -556,6 +641,26 @@ create table rate_limits (
     constraint rate_limits_pkey PRIMARY KEY (name, key_hash)
 );
 CREATE INDEX rate_limits_ends_at_idx ON rate_limits USING btree (ends_at);
+
+create table recipient_lists (
+    club_id uuid not null,
+    id uuid not null,
+    name text not null,
+    user_ids text[] not null,
+    revision integer not null,
+    created_by uuid not null,
+    updated_by uuid not null,
+    created_at timestamp with time zone default lastcall_now() not null,
+    updated_at timestamp with time zone default lastcall_now() not null,
+    constraint recipient_lists_pkey PRIMARY KEY (club_id, id),
+    constraint recipient_lists_name_check CHECK (((char_length(name) >= 1) AND (char_length(name) <= 80))),
+    constraint recipient_lists_revision_check CHECK ((revision >= 1)),
+    constraint recipient_lists_user_ids_check CHECK (((cardinality(user_ids) >= 1) AND (cardinality(user_ids) <= 100))),
+    constraint recipient_lists_club_id_fkey FOREIGN KEY (club_id) REFERENCES clubs(id) ON DELETE CASCADE,
+    constraint recipient_lists_created_by_fkey FOREIGN KEY (created_by) REFERENCES people(id),
+    constraint recipient_lists_updated_by_fkey FOREIGN KEY (updated_by) REFERENCES people(id)
+);
+CREATE INDEX recipient_lists_club_id_updated_at_id_idx ON recipient_lists USING btree (club_id, updated_at, id);
 
 create table retention (
     club_id uuid not null,
@@ -1254,6 +1359,24 @@ begin
 end
 $function$;
 
+CREATE OR REPLACE FUNCTION departed_actors(p_club uuid)
+ RETURNS SETOF uuid
+ LANGUAGE sql
+ STABLE
+AS $function$
+    with recursive actors (id) as (
+        (select n.actor_id from operation_notices n where n.club_id = p_club order by n.actor_id limit 1)
+        union all
+        select (select n.actor_id
+                  from operation_notices n
+                 where n.club_id = p_club and n.actor_id > a.id
+                 order by n.actor_id
+                 limit 1)
+          from actors a
+         where a.id is not null)
+    select a.id from actors a where a.id is not null and not exists (select from club_standing(p_club, a.id))
+$function$;
+
 CREATE OR REPLACE FUNCTION end_expired_lease(p_club uuid, p_connection uuid)
  RETURNS uuid
  LANGUAGE plpgsql
@@ -1525,6 +1648,42 @@ begin
             return next;
         end if;
     end loop;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION note_outcomes(p_club uuid, p_operations uuid[], p_now timestamp with time zone)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+begin
+    insert into operation_notices (club_id, id, request_id, revision, outcome, actor_id, mail_at, created_at)
+    select o.club_id, o.id, o.request_id, o.revision, o.state, o.actor_id, p_now + notice_mail_delay(), p_now
+      from operations o
+     where o.club_id = p_club and o.id = any (p_operations) and o.state in ('rejected', 'indeterminate', 'missed')
+        on conflict (club_id, id) do nothing;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION notice_mail_delay()
+ RETURNS interval
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN '00:01:00'::interval;
+
+CREATE OR REPLACE FUNCTION notice_recipient(p_club uuid, p_actor uuid, p_permission text)
+ RETURNS uuid
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+begin
+    return (
+        select case
+                   when s.holds then p_actor
+                   when not exists (select from club_standing(p_club, p_actor)) then c.owner_id
+               end
+          from clubs c
+         cross join lateral person_standing(c.id, p_actor, p_permission, null) as s
+         where c.id = p_club and c.state <> 'deleting');
 end
 $function$;
 

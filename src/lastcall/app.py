@@ -73,7 +73,7 @@ def register() -> None:
     lastcall.api.v1.personal.register()
 
 
-def deadline_owners(settings: Settings, database: Database, clock: Clock) -> list[Owner]:
+def deadline_owners(settings: Settings, database: Database, mailer: Mailer, clock: Clock) -> list[Owner]:
     """Every kind of deadline. Retention hangs on the maintenance switch, what settles operations does not
     (SCH-02).
     """
@@ -86,7 +86,7 @@ def deadline_owners(settings: Settings, database: Database, clock: Clock) -> lis
         ]
     return [
         *retention,
-        *operation_owners(database, clock),
+        *operation_owners(database, mailer, clock),
         lease_expiry_owner(database),
         club_deletion_owner(database, clock),
     ]
@@ -116,14 +116,15 @@ class House:
         register()
         self.settings = settings
         self.database = database
-        self.scheduler = Scheduler(database, deadline_owners(settings, database, clock), clock)
+        self.mailer = mailer(settings, database)
+        owners = deadline_owners(settings, database, self.mailer, clock)
+        self.scheduler = Scheduler(database, owners, clock)
         self.board = WorkBoard(database, work_sources(database), clock)
         self.wake_channel = WakeChannel(database, clock) if settings.wake_channel else None
         self.live = LiveHub(database.bus, clock)
         self.workers = WorkerServices(
             db=database, keys=KeyRing(database, clock), board=self.board, steps=WorkerSteps(database, clock)
         )
-        self.mailer = mailer(settings, database)
         self.cookies = Cookies(is_secure=settings.is_https)
         self.offer = offer(settings, clock)
         self.pages = Pages(Assets(), self.cookies, self.offer)

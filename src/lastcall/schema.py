@@ -16,6 +16,8 @@ import lastcall.db.tables
 import lastcall.decisions.tables
 import lastcall.events.tables
 import lastcall.mail.tables
+import lastcall.operations.notice_tables
+import lastcall.operations.paper_tables
 import lastcall.operations.tables
 import lastcall.people.sign_in_tables
 import lastcall.people.tables  # noqa: F401

@@ -30,6 +30,7 @@ WITHIN_A_COMMAND = {
     "clubs.staff.grant_roles": "within a transaction that asked who may",
     "connections.connect.end_connection": "within a transaction that asked who may",
     "connections.switches.require_connection_manager": "a check",
+    "decisions.effects.Effect.apply": "the form of what approvals do",
     "people.holding.hold_actor": "a check",
     "people.holding.hold_operator": "a check",
     "people.holding.require_operator_now": "a check",

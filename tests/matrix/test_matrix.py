@@ -17,6 +17,7 @@ from tests.matrix.functions import WITHIN_A_COMMAND, functions_of, modules, name
 from tests.matrix.rows_clubs import ACCESS, CLUBS, OPERATIONS
 from tests.matrix.rows_connections import CONNECTIONS
 from tests.matrix.rows_events import EVENTS
+from tests.matrix.rows_notices import NOTICES
 from tests.matrix.rows_operations import CHANGES, READS
 from tests.matrix.rows_people import ACCOUNT, OPERATORS
 from tests.matrix.world import World, build, tokens
@@ -34,7 +35,7 @@ from lastcall.people import queries as people
 from lastcall.people.actor import Actor
 from lastcall.people.service import block_person, set_operator, unblock_person
 
-ROWS = [*CLUBS, *ACCESS, *OPERATIONS, *CHANGES, *READS, *EVENTS, *CONNECTIONS, *ACCOUNT, *OPERATORS]
+ROWS = [*CLUBS, *ACCESS, *OPERATIONS, *CHANGES, *NOTICES, *EVENTS, *CONNECTIONS, *ACCOUNT, *OPERATORS, *READS]
 
 FOR_LATER_PARTS = {
     Permission.MANAGE_EVENT_MEDIA,
@@ -42,7 +43,6 @@ FOR_LATER_PARTS = {
     Permission.VIEW_MEMBERS,
     Permission.APPROVE_JOIN_REQUESTS,
     Permission.REMOVE_GROUP_MEMBERS,
-    Permission.PUBLISH_POSTS,
     Permission.MANAGE_INSTANCES,
     Permission.EXPORT_ANALYTICS,
     Permission.DECIDE_APPROVALS,
@@ -169,7 +169,7 @@ async def test_everybody_may_do_what_the_table_says_and_nothing_else(world: Worl
 
 async def test_authority_that_ended_a_moment_ago_is_none(world: World) -> None:
     found = []
-    for rows in (CLUBS, ACCESS, OPERATIONS, EVENTS, CONNECTIONS, ACCOUNT, OPERATORS):
+    for rows in (CLUBS, ACCESS, OPERATIONS, CHANGES, READS, EVENTS, NOTICES, CONNECTIONS, ACCOUNT, OPERATORS):
         found += await ended_differences(world, rows)
     assert found == [], "\n".join(found)
 

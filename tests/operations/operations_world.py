@@ -10,6 +10,7 @@ from uuid import UUID, uuid4
 from lastcall.connections.worker import LeaseHeld, Worker
 from lastcall.db.database import Database
 from lastcall.db.ids import new_id
+from lastcall.mail.mailer import Mailer
 from lastcall.operations.kinds import KINDS
 from lastcall.operations.schedules import Fixed, Immediate
 from lastcall.operations.services.enqueue import Enqueued, enqueue
@@ -68,6 +69,11 @@ class World:
     @property
     def lease(self) -> LeaseHeld:
         return LeaseHeld(self.club_id, self.connection_id, self.epoch, self.token)
+
+    @property
+    def mailer(self) -> Mailer:
+        """One that sends nothing."""
+        return Mailer(self.db, None, "http://localhost")
 
     async def run(self, statement: str, *arguments: object) -> Any:
         return await self.db.pool.fetchval(statement, *arguments)

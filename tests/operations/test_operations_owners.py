@@ -27,7 +27,7 @@ MICROSECOND = timedelta(microseconds=1)
 
 
 def owner(world: World, name: str) -> Owner:
-    return next(owner for owner in operation_owners(world.db) if owner.name == name)
+    return next(owner for owner in operation_owners(world.db, world.mailer) if owner.name == name)
 
 
 async def run(owner: Owner) -> list[object]:
@@ -302,7 +302,7 @@ async def test_the_scheduler_keeps_all_four_deadlines_from_signals_alone(
     await time.install()
     clock = time.clock
     world.steps = WorkerSteps(world.db, clock)
-    scheduler = Scheduler(world.db, operation_owners(world.db, clock), clock)
+    scheduler = Scheduler(world.db, operation_owners(world.db, world.mailer, clock), clock)
     overdue = await world.one(assignment(4))
     await world.run("update operations set due_at = due_at - interval '16 min'")
     await scheduler.start()

@@ -1,7 +1,7 @@
 """Everything that a club holds, table by table from the schema, as JSON lines: for its owner to take along.
 
 What is secret stays: hashes, nonces and tokens are left out by their names, so that a new column of that kind does not
-need somebody to think of this file.
+need somebody to think of this file. So does what is one person's own and not the club's, which its table says.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from lastcall.clubs.activity import COMMAND_LINE, log
 from lastcall.clubs.policy import require_owner
 from lastcall.clubs.queries import read_settings
 from lastcall.clubs.tables import Club, tables_of_clubs
-from lastcall.db.base import Base
+from lastcall.db.base import PRIVATE, Base
 from lastcall.db.database import Database
 from lastcall.db.transaction import Reader
 from lastcall.people.actor import Actor
@@ -48,7 +48,7 @@ async def export_club(db: Database, actor: Actor | None, club_id: UUID) -> Async
 async def _rows(
     db: Database, actor: Actor | None, table: Table, club_id: UUID
 ) -> AsyncIterator[dict[str, Any]]:
-    shown = [column for column in table.columns if SECRET.search(column.name) is None and not _is_key(column)]
+    shown = [column for column in table.columns if _leaves(column)]
     key = list(table.primary_key.columns)
     after: tuple[Any, ...] | None = None
     is_more = True
@@ -61,6 +61,10 @@ async def _rows(
         for row in rows:
             after = row[len(shown) :]
             yield dict(zip((str(column.name) for column in shown), row, strict=False))
+
+
+def _leaves(column: Column[Any]) -> bool:
+    return SECRET.search(column.name) is None and not _is_key(column) and not column.info.get(PRIVATE)
 
 
 def _is_key(column: Column[Any]) -> bool:

@@ -34,6 +34,10 @@ class Base(DeclarativeBase):
     }
 
 
+PRIVATE = "private"
+"""In a column's ``info``: what it holds is one person's own, and no export of the club has it."""
+
+
 class TenantTable:
     """Mixin of every table whose rows belong to one club: the primary key is ``(club_id, id)``."""
 

@@ -76,14 +76,14 @@ class Mailer:
         """Whether mail can be sent at all. Where it cannot, pages say whom to ask, and posting does nothing."""
         return self.server is not None
 
-    async def post(self, tx: Transaction, mail: Mail) -> None:
+    async def post(self, tx: Transaction, mail: Mail, mail_id: UUID | None = None) -> None:
         """Send ``mail`` once, after ``tx`` is committed, which the mail's row is part of: no commit, no mail.
 
         Raises ``Invalid`` for an address that mail is not sent to. Whether it goes out is for the ledger to say,
-        and not for whoever asked.
+        and not for whoever asked; who keeps the ``mail_id`` finds it there.
         """
         if self._layout is not None:
-            tx.publish(await self._begin(tx, self._layout, mail))
+            tx.publish(await self._begin(tx, self._layout, mail, mail_id or new_id()))
 
     def prepare(self, to: str, source: str | None, make: Make) -> None:
         """Later, and if the limits for ``to`` and ``source`` allow: call ``make`` and send what it answers.
@@ -111,7 +111,7 @@ class Mailer:
                 advice="Set LASTCALL_MAIL_URL and LASTCALL_MAIL_FROM.",
             )
         async with self._db.transaction() as tx:
-            posted = await self._begin(tx, self._layout, mail)
+            posted = await self._begin(tx, self._layout, mail, new_id())
         return await self._attempt(posted)
 
     async def start(self) -> None:
@@ -172,7 +172,7 @@ class Mailer:
             mail = await item.make(tx)
             if mail is None:
                 return
-            posted = await self._begin(tx, self._layout, mail)
+            posted = await self._begin(tx, self._layout, mail, new_id())
         await self._hand_over(posted)
 
     async def _posted(self, posted: _Posted) -> None:
@@ -187,9 +187,9 @@ class Mailer:
         else:
             await self._hand_over(posted)
 
-    async def _begin(self, tx: Transaction, layout: Layout, mail: Mail) -> _Posted:
+    async def _begin(self, tx: Transaction, layout: Layout, mail: Mail, mail_id: UUID) -> _Posted:
         """Write the row of the one attempt into ``tx``."""
-        posted = _Posted(self, replace(mail, to=valid_address(mail.to)), new_id())
+        posted = _Posted(self, replace(mail, to=valid_address(mail.to)), mail_id)
         # What cannot be sent stops the caller now.
         layout.render(posted.mail, posted.id, SYSTEM_CLOCK.wall())
         await ledger.begin(tx, posted.id, posted.mail.kind, posted.mail.to)

@@ -20,11 +20,15 @@ from lastcall.connections.signals import work
 from lastcall.db.ids import decode_id
 from lastcall.db.transaction import Transaction
 from lastcall.deadlines.signals import Signal
+from lastcall.decisions.effects import offer_effect
 from lastcall.errors import Conflict, Invalid
+from lastcall.operations.effects import OperationsEffect
+from lastcall.operations.mails import ENDED_BADLY
 from lastcall.operations.personal import SOURCES
 from lastcall.operations.schedules import late_at
 from lastcall.operations.signals import LATE_PENDING, changed
 from lastcall.people.personal_data import holds
+from lastcall.people.preferences import declare_topic
 
 _RETURN = "select * from return_claims($1, $2)"
 _UNATTEMPTED = "select * from settle_unattempted($1, $2, $3, $4::uuid[])"
@@ -40,6 +44,8 @@ _REJECT_UNSENT = "select reject_unsent($1, $2, $3, $4)"
 def register() -> None:
     """Hang this room on ``connections/``. Doing it twice is doing it once."""
     holds(*SOURCES)
+    declare_topic(ENDED_BADLY)
+    offer_effect(OperationsEffect())
     on_hello(hello)
     on_epoch_end(epoch_ended)
     on_club_changed(club_changed)

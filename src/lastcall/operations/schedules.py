@@ -7,12 +7,15 @@ time and are merely stopped with it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 from uuid import UUID
 
-from lastcall.db.ids import encode_id
+import msgspec
+
+from lastcall.db.ids import decode_id, encode_id
 from lastcall.errors import Conflict, Invalid
 from lastcall.protocol.constants import GRACE
 
@@ -79,6 +82,48 @@ class EventRelative:
 
 
 Schedule = Immediate | Fixed | EventRelative
+
+
+class _AsAsked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    kind: ScheduleKind
+    due_at: datetime | None = None
+    event_id: str | None = None
+    offset_ms: int | None = None
+
+
+def read_schedule(asked: Mapping[str, Any], reviewed_due_at: datetime | None = None) -> Schedule:
+    """The schedule that ``as_asked`` told. One that follows an event needs the due time that was reviewed, which is
+    told apart from it. Raises ``Invalid`` without, and for what ``as_asked`` tells of no schedule.
+    """
+    try:
+        told = msgspec.convert(dict(asked), _AsAsked)
+    except msgspec.ValidationError:
+        raise _no_schedule() from None
+    event_id = None if told.event_id is None else decode_id(told.event_id)
+    match told:
+        case _AsAsked(kind="immediate", due_at=None, offset_ms=None):
+            return Immediate(event_id)
+        case _AsAsked(kind="fixed", due_at=datetime() as due_at, offset_ms=None):
+            return Fixed(due_at, event_id)
+        case _AsAsked(kind="event_relative", due_at=None, offset_ms=int() as offset) if event_id is not None:
+            if reviewed_due_at is None:
+                raise Invalid(
+                    "review_missing",
+                    "The due time was not reviewed.",
+                    advice="Review the time that follows from the event, then confirm it.",
+                    field="schedule.reviewedDueAt",
+                )
+            return EventRelative(event_id, offset * _MILLISECOND, reviewed_due_at)
+    raise _no_schedule()
+
+
+def _no_schedule() -> Invalid:
+    return Invalid(
+        "schedule_invalid",
+        "The schedule is in no form that is known.",
+        advice="Say now, a fixed time, or an offset from an event.",
+        field="schedule",
+    )
 
 
 def check_form(schedule: Schedule) -> None:

@@ -10,6 +10,7 @@ LATE_PENDING = "operation_late_pending"
 LATE_CLAIMED = "operation_late_claimed"
 CLAIM_EXPIRY = "claim_expiry"
 SUBMISSION_RECOVERY = "submission_recovery"
+OPERATION_MAIL = "operation_mail"
 
 TOPIC = "scheduled"
 """Topic of the ``Hint`` for pages that show operations."""

@@ -76,10 +76,7 @@ class Kind(Generic[PayloadType]):
 
     def parse(self, fields: object, where: str) -> PayloadType:
         """The payload that ``fields`` spell. Raises ``Invalid`` that names the field under ``where``."""
-        try:
-            payload = msgspec.convert(fields, self.payload, strict=True)
-        except msgspec.ValidationError as error:
-            raise _invalid(error, where) from None
+        payload = read_fields(fields, self.payload, where)
         if self.check is not None:
             try:
                 self.check(payload)
@@ -113,6 +110,14 @@ class Kind(Generic[PayloadType]):
         if size > 1:
             return 3
         return 1 if self.is_urgent else 2
+
+
+def read_fields(fields: object, shape: type[PayloadType], where: str) -> PayloadType:
+    """The fields in the form ``shape``. Raises ``Invalid`` that names the first wrong one under ``where``."""
+    try:
+        return msgspec.convert(fields, shape, strict=True)
+    except msgspec.ValidationError as error:
+        raise _invalid(error, where) from None
 
 
 def fields_of(payload: Payload) -> dict[str, Any]:

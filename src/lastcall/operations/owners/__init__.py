@@ -1,4 +1,6 @@
-"""The deadlines of operations: lateness (pending and claimed apart), claim expiry, submission recovery."""
+"""The deadlines of operations: lateness (pending and claimed apart), claim expiry, submission recovery, and the mail
+about what did not end well.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +8,28 @@ from lastcall.clock import SYSTEM_CLOCK, Clock
 from lastcall.db.database import Database
 from lastcall.deadlines.batch import BatchOwner
 from lastcall.deadlines.owner import Owner
+from lastcall.deadlines.paged import PagedOwner
 from lastcall.deadlines.sweep import SweepOwner
+from lastcall.mail.mailer import Mailer
 from lastcall.operations.owners.claims import ExpiredClaims
 from lastcall.operations.owners.lateness import Late
+from lastcall.operations.owners.mail import NoticeMail
 from lastcall.operations.owners.submissions import OpenSubmissions
-from lastcall.operations.signals import CLAIM_EXPIRY, LATE_CLAIMED, LATE_PENDING, SUBMISSION_RECOVERY
+from lastcall.operations.signals import (
+    CLAIM_EXPIRY,
+    LATE_CLAIMED,
+    LATE_PENDING,
+    OPERATION_MAIL,
+    SUBMISSION_RECOVERY,
+)
 
 
-def operation_owners(db: Database, clock: Clock = SYSTEM_CLOCK) -> list[Owner]:
-    """All of them, to register with the scheduler."""
+def operation_owners(db: Database, mailer: Mailer, clock: Clock = SYSTEM_CLOCK) -> list[Owner]:
+    """All of them, to register with the scheduler. ``mailer`` writes to people about what did not end well."""
     return [
         BatchOwner(LATE_PENDING, Late(db, "pending"), clock),
         BatchOwner(LATE_CLAIMED, Late(db, "claimed"), clock),
         SweepOwner(CLAIM_EXPIRY, ExpiredClaims(db), clock),
         SweepOwner(SUBMISSION_RECOVERY, OpenSubmissions(db), clock),
+        PagedOwner(OPERATION_MAIL, NoticeMail(db, mailer), clock),
     ]

@@ -54,21 +54,24 @@ def check_form(request_key: str, payloads: Sequence[Mapping[str, Any]], schedule
 
 
 def read_asked(
-    standing: Standing, request_key: str, payloads: Sequence[Mapping[str, Any]], schedule: Schedule
+    standing: Standing | None, request_key: str, payloads: Sequence[Mapping[str, Any]], schedule: Schedule
 ) -> Asked:
     """The request, once the asker may make it: the permission of each payload, and the role it gives, come before
     anything that would tell what is stored (ENQ-12). Raises ``NotAllowed`` or ``Invalid``.
+
+    Without a ``standing`` nobody asks yet: what is prepared for somebody else to approve.
     """
     kinds = [kind_named(fields.get("kind"), f"payloads.{n}.kind") for n, fields in enumerate(payloads)]
     for kind in kinds:
-        if not standing.holds(kind.permission):
+        if standing is not None and not standing.holds(kind.permission):
             raise permission_missing(kind.permission)
     kind = kinds[0]
     if any(other is not kind for other in kinds):
         raise _bulk_refused()
     parsed = [parse(kind, fields, f"payloads.{n}") for n, fields in enumerate(payloads)]
-    for n, payload in enumerate(parsed):
-        require_roles(standing, kind, payload, f"payloads.{n}.roleId")
+    if standing is not None:
+        for n, payload in enumerate(parsed):
+            require_roles(standing, kind, payload, f"payloads.{n}.roleId")
     digest = request_digest(kind.name, [fields_of(payload) for payload in parsed], schedule)
     return Asked(request_key, kind, parsed, schedule, digest)
 
