@@ -208,6 +208,7 @@ async def test_the_review_forecasts_what_will_be_missed(world: World, site: Site
     form = {"people": "\n".join(user(n) for n in range(40)), "role": ROLE, "when": "now", "zone": "UTC"}
     answer = await visit("owner").post(f"{CLUB}/new/assign_role/review", form)
     assert "About 30 of 40 fit the 15 minutes." in answer.text
+    assert re.search(r"Spread over 2 times all would be:\s+22 at \d\d:\d\d,\s+18 at \d\d:\d\d\.", answer.text)
 
 
 async def test_upcoming_pages_show_each_batch_once(world: World, site: Site, visit: Visit) -> None:

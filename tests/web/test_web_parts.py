@@ -1,4 +1,4 @@
-"""The pure parts of the pages: pasted people, times, forecasts, tallies, cursors."""
+"""The pure parts of the pages: pasted people, times, tallies, cursors."""
 
 from __future__ import annotations
 
@@ -21,10 +21,9 @@ from lastcall.operations.kinds import KINDS
 from lastcall.operations.machine import State
 from lastcall.web import looks
 from lastcall.web.assets import STATIC, Assets
-from lastcall.web.forecast import forecast
 from lastcall.web.recipients import MOST, read_recipients
 from lastcall.web.scheduled import PROGRESS_WIDTH, read_place, tally_of, write_place
-from lastcall.web.times import Zoned, day_title, duration, parse_local, relative, zone_named
+from lastcall.web.times import Zoned, day_title, parse_local, relative, zone_named
 
 NOW = datetime(2026, 12, 1, 20, 0, tzinfo=UTC)
 
@@ -106,20 +105,6 @@ def test_a_local_time_is_one_moment_or_none(text: str, expected: datetime | None
 @pytest.mark.parametrize("name", [None, "", "Mars/Olympus", "../../etc/passwd", "x" * 500, "\0"])
 def test_a_zone_cookie_can_say_anything(name: str | None) -> None:
     assert zone_named(name) is None
-
-
-def test_the_forecast_says_how_many_fit_the_grace() -> None:
-    """Four requests a minute, two an action: two a minute, thirty in fifteen minutes."""
-    whole = forecast(100, 2, 4)
-    assert (whole.in_time, whole.missed) == (30, 70)
-    assert duration(whole.takes) == "50 minutes"
-    assert forecast(2, 2, 4).takes < timedelta(minutes=1)
-    assert forecast(30, 2, 4).missed == 0
-    assert forecast(30, 2, 4, ahead=8).missed == 4
-
-
-def test_an_allowance_below_the_cost_sends_nothing() -> None:
-    assert forecast(3, 2, 1).in_time == 0
 
 
 @given(

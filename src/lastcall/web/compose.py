@@ -9,11 +9,11 @@ from typing import Any
 
 from lastcall.db.ids import encode_id, new_id
 from lastcall.errors import Invalid
+from lastcall.operations.forecast import Forecast
 from lastcall.operations.kinds.kind import Kind
 from lastcall.operations.schedules import Fixed, Immediate, Schedule, due_time
 from lastcall.protocol.constants import GRACE
 from lastcall.web import looks
-from lastcall.web.forecast import Forecast
 from lastcall.web.recipients import LineProblem, Recipient, Recipients, read_recipients
 from lastcall.web.times import MINUTE, parse_local, zone_named
 

@@ -12,13 +12,14 @@ from litestar.response import Redirect
 from lastcall.connections.queries import ConnectionCard, connection_card
 from lastcall.db.ids import encode_id
 from lastcall.errors import Invalid, LastcallError, NotAllowed, NotFound, Unavailable
+from lastcall.operations.forecast import Forecast, forecast
 from lastcall.operations.kinds import KINDS, kinds_visible_to
 from lastcall.operations.kinds.kind import Kind
+from lastcall.operations.schedules import Fixed, Schedule
 from lastcall.operations.services.enqueue import enqueue
 from lastcall.web.access import Access, Visitor, access
 from lastcall.web.club import ClubPage, club_page
 from lastcall.web.compose import Form, Review, has_form, make_review, read_form, takes_role
-from lastcall.web.forecast import Forecast, forecast
 from lastcall.web.looks import KINDS as LOOKS
 from lastcall.web.looks import obstacle
 from lastcall.web.pages import PageRequest, form_fields, go_to
@@ -83,7 +84,7 @@ async def review(
         recipients,
         schedule,
         role_name=_role_name(card, form.role),
-        forecast=_forecast(chosen, len(recipients.people), card),
+        forecast=await _forecast(web, page, chosen, len(recipients.people), schedule),
     )
     return _review_page(request, web, page, made)
 
@@ -109,7 +110,7 @@ async def confirm(
         recipients,
         schedule,
         role_name=_role_name(card, form.role),
-        forecast=_forecast(chosen, len(recipients.people), card),
+        forecast=await _forecast(web, page, chosen, len(recipients.people), schedule),
         request_key=fields.get("request_key", ""),
     )
     try:
@@ -142,8 +143,12 @@ def _role_name(card: ConnectionCard | None, role: str) -> str | None:
     return next((one.name for one in roles if one.id.lower() == role.lower()), None)
 
 
-def _forecast(kind: Kind[Any], targets: int, card: ConnectionCard | None) -> Forecast | None:
-    return None if card is None else forecast(targets, kind.cost, card.requests_per_minute)
+async def _forecast(
+    web: Web, page: ClubPage, kind: Kind[Any], targets: int, schedule: Schedule
+) -> Forecast | None:
+    due_at = schedule.due_at if isinstance(schedule, Fixed) else None
+    async with web.database.read() as tx:
+        return await forecast(tx, page.standing, page.club.id, kind, targets, due_at)
 
 
 def _form_page(
