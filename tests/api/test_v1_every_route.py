@@ -99,9 +99,23 @@ LINES: dict[str, Line] = {
     "GET /clubs/{club}/operations/{operation_id}": Line(READ, 200, lacking=404),
     "GET /clubs/{club}/requests/{request_id}": Line(READ, 200, lacking=404),
     "POST /clubs/{club}/requests": Line(OPERATIONS, 201, body=ONE_BAN),
-    "POST /clubs/{club}/operations/{operation_id}/cancel": Line(
-        OPERATIONS, 200, lacking=404, body={"revision": 1}
+    "GET /clubs/{club}/forecast": Line(READ, 200, query="?kind=invite_member&count=2"),
+    "GET /clubs/{club}/operations/{operation_id}/revisions": Line(READ, 200, lacking=404),
+    "GET /clubs/{club}/operations/{operation_id}/timeline": Line(READ, 200, lacking=404),
+    "PUT /clubs/{club}/operations/{operation_id}": Line(
+        OPERATIONS,
+        200,
+        lacking=404,
+        body={
+            "revision": 1,
+            "payload": {"kind": "invite_member", "targetUserId": user(9)},
+            "schedule": {"kind": "immediate"},
+        },
     ),
+    "POST /clubs/{club}/operations/{operation_id}/cancel": Line(
+        OPERATIONS, 200, lacking=404, body={"revision": 2}
+    ),
+    "POST /clubs/{club}/requests/{request_id}/cancel": Line(OPERATIONS, 200, lacking=404),
     "PUT /clubs/{club}/connections/{connection_id}/stop": Line(
         Scope.CONNECTION, 204, body={"isStopped": True}
     ),

@@ -110,7 +110,9 @@ def meant(ids: dict[str, str]) -> dict[str, Any]:
         "assignableRoleIds": [ids["role_id"]],
         "providerRoleIds": ["grol_1"],
         "payloads": [{"kind": "ban_member", "targetUserId": user(1)}],
+        "payload": {"kind": "invite_member", "targetUserId": user(8)},
         "schedule": {"kind": "immediate"},
+        "confirmBanned": [],
     }
 
 

@@ -17,6 +17,7 @@ from lastcall.clubs.policy import Standing
 from lastcall.db.transaction import Reader
 from lastcall.operations.kinds import KINDS
 from lastcall.operations.kinds.kind import Kind
+from lastcall.operations.schedules import FURTHEST
 from lastcall.operations.services.asked import permission_missing
 from lastcall.operations.services.worker import ANY_LANE_EVERY
 from lastcall.protocol.constants import GRACE
@@ -104,15 +105,15 @@ _QUEUED = """
 async def forecast(
     tx: Reader, standing: Standing, club_id: UUID, kind: Kind[Any], count: int, due_at: datetime | None
 ) -> Forecast | None:
-    """For ``count`` actions of ``kind`` due at that time, or now. None without a connection. Raises ``NotAllowed``
-    for whoever could not queue them."""
+    """For ``count`` actions of ``kind`` due at that time, or now: at most as far ahead as something can be queued for.
+    None without a connection. Raises ``NotAllowed`` for whoever could not queue them."""
     if not standing.holds(kind.permission):
         raise permission_missing(kind.permission)
     row = await tx.raw.fetchrow(_CONNECTION, club_id)
     if row is None:
         return None
     now, per_minute = row["now"], row["per_minute"]
-    due_at = now if due_at is None else max(due_at, now)
+    due_at = now if due_at is None else min(max(due_at, now), now + FURTHEST)
     if kind.cost > per_minute:
         return Forecast(per_minute, due_at, (), 0, count)
     start = max(now, due_at - LOOK_BACK)

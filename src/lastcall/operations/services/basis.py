@@ -79,11 +79,7 @@ async def hold_connection(tx: Transaction, club_id: UUID) -> Current | None:
 def require_usable(connection: Current | None, kind: Kind[Any]) -> Current:
     """Raises ``Conflict`` where nothing of this kind can be queued now."""
     if connection is None or connection.state not in USABLE:
-        raise Conflict(
-            "connection_inactive",
-            "The club has no active connection to its VRChat group.",
-            advice="Look at the connection page first.",
-        )
+        raise connection_missing()
     if kind.feature not in connection.features:
         raise Conflict(
             "feature_disabled",
@@ -91,6 +87,15 @@ def require_usable(connection: Current | None, kind: Kind[Any]) -> Current:
             advice="Switch it on at the connection page first.",
         )
     return connection
+
+
+def connection_missing() -> Conflict:
+    """What everybody is told who asks for something that needs the group."""
+    return Conflict(
+        "connection_inactive",
+        "The club has no active connection to its VRChat group.",
+        advice="Look at the connection page first.",
+    )
 
 
 async def refuse_banned(

@@ -12,6 +12,7 @@ from lastcall.api.v1.routes import (
     me,
     operations,
     people,
+    requests,
     staff,
     visibility,
 )
@@ -25,6 +26,7 @@ HANDLERS = (
     *visibility.HANDLERS,
     *activity.HANDLERS,
     *operations.HANDLERS,
+    *requests.HANDLERS,
     *clock.HANDLERS,
     *people.HANDLERS,
     *fleet.HANDLERS,

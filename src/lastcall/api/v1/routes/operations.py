@@ -1,43 +1,64 @@
-"""Operations of a club: what is to come, what is over, and queueing and cancelling."""
+"""Operations of a club: what is to come, what is over, what each said and went through, and changing and cancelling."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Annotated, Any
 
-from litestar import get, post
+import msgspec
+from litestar import get, post, put
 from litestar.di import NamedDependency
 from litestar.params import FromQuery, JSONBody, QueryParameter
 from msgspec import Meta
 
 from lastcall.api.v1.answers import answers
 from lastcall.api.v1.paging import CURSOR, After, Limit
-from lastcall.api.v1.shapes import Id, Input, PathId, Shape, known, utc
+from lastcall.api.v1.schedules import When, schedule_of
+from lastcall.api.v1.shapes import Id, Input, PathId, Shape, known, known_in, spelled
 from lastcall.clubs.policy import require_staff
 from lastcall.db.cursor import Cursor, cut, read_cursor
 from lastcall.db.database import Database
 from lastcall.db.ids import encode_id
+from lastcall.operations.codes import REASONS
 from lastcall.operations.kinds import kind_named
 from lastcall.operations.machine import State
-from lastcall.operations.queries import Filter, history, operation, request_operations, upcoming
-from lastcall.operations.schedules import Fixed, Immediate, Schedule
+from lastcall.operations.queries import SEARCH_MOST, Filter, history, operation, subject_in, upcoming
+from lastcall.operations.revisions import Happening, Moment, Revision, history_of, timeline
 from lastcall.operations.services.asked import MOST_PAYLOADS
 from lastcall.operations.services.cancel import cancel
-from lastcall.operations.services.enqueue import enqueue
+from lastcall.operations.services.edit import edit
 from lastcall.operations.views import OperationView
 from lastcall.people.actor import Actor
 from lastcall.people.scopes import Scope
 
 TAGS = ["Operations"]
 _UPCOMING, _HISTORY = "operations/upcoming", "operations/history"
+_MILLISECOND = timedelta(milliseconds=1)
+
+Seen = Annotated[int, Meta(ge=1, le=2**31 - 1)]
+StateAsked = Annotated[State | None, QueryParameter(name="state")]
+RequestAsked = Annotated[
+    str | None, QueryParameter(name="requestId", max_length=26, description="Those of one request.")
+]
+EventAsked = Annotated[
+    str | None, QueryParameter(name="eventId", max_length=26, description="Those that stop with one event.")
+]
+SubjectAsked = Annotated[
+    str | None,
+    QueryParameter(
+        max_length=SEARCH_MOST,
+        description="A VRChat id in full: what is about that person (usr_…), world (wrld_…) or post (not_…).",
+    ),
+]
 
 
 class Operation(Shape, frozen=True):
     """One reviewed write for one target. `code` says why it stands as it does, `reason` and `advice` in words.
 
-    `isCancellable`: this reader may cancel it as it stands, at this `revision`. `readyAt` is null while it waits for
-    the action that it depends on.
+    `isCancellable` and `isEditable`: this reader may do so as it stands, at this `revision`. `readyAt` is null while it
+    waits for the action that it depends on. `eventId` is the event that it is stopped with, `offsetMs` how far from
+    that event's start it is due, when it moves with it.
     """
 
     id: Id
@@ -47,6 +68,8 @@ class Operation(Shape, frozen=True):
     kind: str
     payload: dict[str, Any]
     schedule_kind: str
+    event_id: str | None
+    offset_ms: int | None
     due_at: datetime
     ready_at: datetime | None
     state: State
@@ -61,6 +84,7 @@ class Operation(Shape, frozen=True):
     submitted_at: datetime | None
     completed_at: datetime | None
     is_cancellable: bool
+    is_editable: bool
     late_outcome: str | None
 
 
@@ -71,49 +95,61 @@ class OperationPage(Shape, frozen=True):
     next: str | None
 
 
-class OperationRequest(Shape, frozen=True):
-    """A request with every operation it made, in the order of its payloads."""
-
-    id: Id
-    operations: list[Operation]
-
-
-class AtOnce(Input, frozen=True, tag="immediate", tag_field="kind"):
-    """As soon as it is sent."""
-
-
-class AtTime(Input, frozen=True, tag="fixed", tag_field="kind"):
-    """At that time, with its zone, at most 366 days ahead."""
-
-    due_at: datetime
-
-
-class NewRequest(Input, frozen=True):
-    """One to a hundred payloads of one kind. Each names its `kind` beside the fields of that kind, such as
-    `{"kind": "assign_role", "targetUserId": "usr_…", "roleId": "grol_…"}`.
-
-    `requestId` is yours to choose, once for each thing to queue: the same request again is answered with what
-    it made the first time.
+class Edit(Input, frozen=True):
+    """All that the operation is to say, and the `revision` that you saw. `payload` names its `kind`, which stays what
+    it is. `confirmBanned`: people whom you choose although VRChat names them as banned.
     """
 
-    request_id: Annotated[str, Meta(pattern="^[A-Za-z0-9_-]{8,100}$")]
-    payloads: Annotated[list[dict[str, Any]], Meta(min_length=1, max_length=MOST_PAYLOADS)]
-    schedule: AtOnce | AtTime = AtOnce()
-
-
-class QueuedRequest(Shape, frozen=True):
-    """What was queued; `isReplay` when this request had been made before."""
-
-    id: Id
-    operation_ids: list[Id]
-    due_at: datetime
-    is_replay: bool
+    revision: Seen
+    payload: dict[str, Any]
+    schedule: When
+    confirm_banned: Annotated[list[str], Meta(max_length=MOST_PAYLOADS)] = msgspec.field(default_factory=list)
 
 
 class Cancel(Input, frozen=True):
     """The revision that you saw: nothing is cancelled that was edited since."""
 
-    revision: Annotated[int, Meta(ge=1, le=2**31 - 1)]
+    revision: Seen
+
+
+class OperationRevision(Shape, frozen=True):
+    """What an operation says or said, and who made it say so: that person's authority counted from then on."""
+
+    revision: int
+    payload: dict[str, Any]
+    schedule_kind: str
+    event_id: str | None
+    offset_ms: int | None
+    due_at: datetime
+    by_id: Id
+    by_name: str
+    made_at: datetime
+
+
+class OperationRevisions(Shape, frozen=True):
+    """The newest first. There is no further page."""
+
+    items: list[OperationRevision]
+
+
+class OperationMoment(Shape, frozen=True):
+    """One thing that happened to an operation. `state`, `code` and `reason` are of its end or of a late report,
+    `revision` of what a person did. Without `byName` it was Lastcall itself.
+    """
+
+    at: datetime
+    what: Happening
+    by_name: str | None
+    revision: int | None
+    state: State | None
+    code: str | None
+    reason: str | None
+
+
+class OperationTimeline(Shape, frozen=True):
+    """In the order in which it happened."""
+
+    items: list[OperationMoment]
 
 
 def operation_shape(view: OperationView) -> Operation:
@@ -126,6 +162,8 @@ def operation_shape(view: OperationView) -> Operation:
         kind=view.kind.name,
         payload=view.payload,
         schedule_kind=view.schedule_kind,
+        event_id=spelled(view.event_id),
+        offset_ms=None if view.offset is None else view.offset // _MILLISECOND,
         due_at=view.due_at,
         ready_at=view.ready_at,
         state=view.state,
@@ -140,6 +178,7 @@ def operation_shape(view: OperationView) -> Operation:
         submitted_at=view.submitted_at,
         completed_at=view.completed_at,
         is_cancellable=view.is_cancellable,
+        is_editable=view.is_editable,
         late_outcome=view.late_outcome,
     )
 
@@ -152,16 +191,19 @@ async def list_upcoming_operations(
     limit: Limit = 50,
     cursor: After = None,
     kind: FromQuery[str | None] = None,
+    in_state: StateAsked = None,
+    request_id: RequestAsked = None,
+    event_id: EventAsked = None,
+    search: SubjectAsked = None,
 ) -> OperationPage:
     """What is not over, by due time: pending, claimed and submitted. Kinds that the reader has no permission
     for do not appear.
     """
+    only = _filter(kind, in_state, request_id, event_id, search)
     club_id, after = known(club), read_cursor(_UPCOMING, cursor, field=CURSOR)
     async with db.read() as tx:
         standing = await require_staff(tx, actor, club_id, scope=Scope.READ)
-        rows = await upcoming(
-            tx, standing, actor, club_id, Filter(kinds=_kinds(kind)), after=after, limit=limit + 1
-        )
+        rows = await upcoming(tx, standing, actor, club_id, only, after=after, limit=limit + 1)
     return _page(rows, limit, _UPCOMING, lambda row: row.due_at)
 
 
@@ -173,21 +215,17 @@ async def list_past_operations(
     limit: Limit = 50,
     cursor: After = None,
     kind: FromQuery[str | None] = None,
-    outcome: Annotated[State | None, QueryParameter(name="state")] = None,
+    in_state: StateAsked = None,
+    request_id: RequestAsked = None,
+    event_id: EventAsked = None,
+    search: SubjectAsked = None,
 ) -> OperationPage:
     """What is over, the newest end first."""
+    only = _filter(kind, in_state, request_id, event_id, search)
     club_id, after = known(club), read_cursor(_HISTORY, cursor, field=CURSOR)
     async with db.read() as tx:
         standing = await require_staff(tx, actor, club_id, scope=Scope.READ)
-        rows = await history(
-            tx,
-            standing,
-            actor,
-            club_id,
-            Filter(kinds=_kinds(kind), states=None if outcome is None else [outcome]),
-            after=after,
-            limit=limit + 1,
-        )
+        rows = await history(tx, standing, actor, club_id, only, after=after, limit=limit + 1)
     return _page(rows, limit, _HISTORY, lambda row: row.completed_at or row.due_at)
 
 
@@ -202,33 +240,54 @@ async def show_operation(
         return operation_shape(await operation(tx, standing, actor, club_id, known(operation_id)))
 
 
-@get("/clubs/{club:str}/requests/{request_id:str}", tags=TAGS, responses=answers(404))
-async def show_request(
-    db: NamedDependency[Database], actor: NamedDependency[Actor], club: PathId, request_id: PathId
-) -> OperationRequest:
-    """One request with all of its operations."""
+@get("/clubs/{club:str}/operations/{operation_id:str}/revisions", tags=TAGS, responses=answers(404))
+async def list_operation_revisions(
+    db: NamedDependency[Database], actor: NamedDependency[Actor], club: PathId, operation_id: PathId
+) -> OperationRevisions:
+    """What the operation says and what it said before."""
     club_id = known(club)
     async with db.read() as tx:
         standing = await require_staff(tx, actor, club_id, scope=Scope.READ)
-        rows = await request_operations(tx, standing, actor, club_id, known(request_id))
-    return OperationRequest(
-        id=encode_id(rows[0].request_id), operations=[operation_shape(row) for row in rows]
-    )
+        found = await history_of(tx, standing, actor, club_id, known(operation_id))
+    return OperationRevisions(items=[_revision(one) for one in found])
 
 
-@post("/clubs/{club:str}/requests", tags=TAGS, responses=answers(404, 409, body=True))
-async def enqueue_request(
-    db: NamedDependency[Database], actor: NamedDependency[Actor], club: PathId, data: JSONBody[NewRequest]
-) -> QueuedRequest:
-    """Queue reviewed payloads, all or none, under your authority. Whoever takes it away before they are sent
-    stops them.
-    """
-    queued = await enqueue(db, actor, known(club), data.request_id, data.payloads, _schedule(data.schedule))
-    return QueuedRequest(
-        id=encode_id(queued.request_id),
-        operation_ids=[encode_id(each) for each in queued.operation_ids],
-        due_at=queued.due_at,
-        is_replay=queued.is_replay,
+@get("/clubs/{club:str}/operations/{operation_id:str}/timeline", tags=TAGS, responses=answers(404))
+async def show_operation_timeline(
+    db: NamedDependency[Database], actor: NamedDependency[Actor], club: PathId, operation_id: PathId
+) -> OperationTimeline:
+    """What has happened to the operation."""
+    club_id = known(club)
+    async with db.read() as tx:
+        standing = await require_staff(tx, actor, club_id, scope=Scope.READ)
+        found = await timeline(tx, standing, actor, club_id, known(operation_id))
+    return OperationTimeline(items=[moment_shape(one) for one in found])
+
+
+@put(
+    "/clubs/{club:str}/operations/{operation_id:str}",
+    tags=TAGS,
+    responses=answers(404, 409, body=True),
+)
+async def edit_operation(
+    db: NamedDependency[Database],
+    actor: NamedDependency[Actor],
+    club: PathId,
+    operation_id: PathId,
+    data: JSONBody[Edit],
+) -> Operation:
+    """Change a pending operation. From then on your authority counts for it."""
+    return operation_shape(
+        await edit(
+            db,
+            actor,
+            known(club),
+            known(operation_id),
+            data.revision,
+            data.payload,
+            schedule_of(data.schedule),
+            confirm_banned=data.confirm_banned,
+        )
     )
 
 
@@ -256,23 +315,54 @@ def _page(
     return OperationPage(items=[operation_shape(row) for row in shown], next=next_cursor)
 
 
-def _kinds(name: str | None) -> list[str] | None:
-    return None if name is None else [kind_named(name).name]
+def _filter(
+    kind: str | None,
+    state: State | None,
+    request_id: str | None,
+    event_id: str | None,
+    search: str | None,
+) -> Filter:
+    return Filter(
+        kinds=None if kind is None else [kind_named(kind).name],
+        states=None if state is None else [state],
+        request_id=None if request_id is None else known_in(request_id, "requestId"),
+        event_id=None if event_id is None else known_in(event_id, "eventId"),
+        subject=None if search is None else subject_in(search),
+    )
 
 
-def _schedule(asked: AtOnce | AtTime) -> Schedule:
-    match asked:
-        case AtOnce():
-            return Immediate()
-        case AtTime(due_at=due_at):
-            return Fixed(utc(due_at, "schedule.dueAt"))
+def _revision(one: Revision) -> OperationRevision:
+    return OperationRevision(
+        revision=one.revision,
+        payload=one.payload,
+        schedule_kind=one.schedule_kind,
+        event_id=spelled(one.event_id),
+        offset_ms=None if one.offset is None else one.offset // _MILLISECOND,
+        due_at=one.due_at,
+        by_id=encode_id(one.by_id),
+        by_name=one.by_name,
+        made_at=one.made_at,
+    )
+
+
+def moment_shape(one: Moment) -> OperationMoment:
+    return OperationMoment(
+        at=one.at,
+        what=one.what,
+        by_name=one.by_name,
+        revision=one.revision,
+        state=one.state,
+        code=one.code,
+        reason=None if one.code is None else REASONS[one.code].label,
+    )
 
 
 HANDLERS = (
     list_upcoming_operations,
     list_past_operations,
     show_operation,
-    show_request,
-    enqueue_request,
+    list_operation_revisions,
+    show_operation_timeline,
+    edit_operation,
     cancel_operation,
 )
