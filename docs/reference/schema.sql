@@ -550,7 +550,9 @@ create table operations (
     constraint operations_whole_check CHECK (operation_is_whole(operations.*)),
     constraint operations_actor_id_fkey FOREIGN KEY (actor_id) REFERENCES people(id),
     constraint operations_club_id_connection_id_fkey FOREIGN KEY (club_id, connection_id) REFERENCES connections(club_id, id) ON DELETE CASCADE,
+    constraint operations_club_id_dependency_event_id_fkey FOREIGN KEY (club_id, dependency_event_id) REFERENCES events(club_id, id) ON DELETE CASCADE,
     constraint operations_club_id_depends_on_fkey FOREIGN KEY (club_id, depends_on) REFERENCES operations(club_id, id) ON DELETE CASCADE,
+    constraint operations_club_id_event_id_fkey FOREIGN KEY (club_id, event_id) REFERENCES events(club_id, id) ON DELETE CASCADE,
     constraint operations_club_id_request_id_fkey FOREIGN KEY (club_id, request_id) REFERENCES operation_requests(club_id, id) ON DELETE CASCADE
 );
 CREATE INDEX operations_agenda_idx ON operations USING btree (club_id, kind, state, due_at, id) WHERE (completed_at IS NULL);
@@ -954,6 +956,28 @@ AS $function$
       from hashtextextended(p_account::text, extract(epoch from p_window)::bigint) as h
 $function$;
 
+CREATE OR REPLACE FUNCTION are_roles_of_group(p_body jsonb, p_payload jsonb)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ IMMUTABLE
+AS $function$
+declare
+    v_role constant text := p_payload ->> 'roleId';
+begin
+    if p_payload ? 'roleIds' then
+        return not exists (
+            select lower(named) from jsonb_array_elements_text(p_payload -> 'roleIds') as r (named)
+            except
+            select lower(role ->> 'id') from jsonb_array_elements(p_body -> 'roles') as r (role));
+    end if;
+    if v_role is null or p_body -> 'roles' @> jsonb_build_array(jsonb_build_object('id', v_role)) then
+        return true;
+    end if;
+    return exists (
+        select from jsonb_array_elements(p_body -> 'roles') as r (role) where lower(r.role ->> 'id') = lower(v_role));
+end
+$function$;
+
 CREATE OR REPLACE FUNCTION authority(p_club uuid, p_connection uuid, p_epoch timestamp with time zone, p_actor uuid, p_due_at timestamp with time zone, p_payload jsonb, p_account uuid, p_permission text, p_feature text, p_grants text[], p_is_protective boolean, p_now timestamp with time zone)
  RETURNS TABLE(refusal text, body jsonb, observed_at timestamp with time zone)
  LANGUAGE sql
@@ -972,8 +996,9 @@ AS $function$
                when e.body ->> 'memberStatus' is distinct from 'member' then 'membership'
                when not holds_grants(e.body, p_grants) then 'provider_permissions'
                when p_is_protective and is_protected_target(p_payload, e.body) then 'protected_target'
-               when not is_role_of_group(e.body, p_payload ->> 'roleId') then 'role_scope'
+               when not are_roles_of_group(e.body, p_payload) then 'role_scope'
                when p_payload ->> 'roleId' is not null and not p.may_assign then 'role_not_assignable'
+               when not has_instance_options(e.body, p_payload) then 'invalid_instance_options'
            end,
            e.body, e.observed_at
       from person_standing(p_club, p_actor, p_permission, p_payload ->> 'roleId') as p
@@ -985,13 +1010,17 @@ AS $function$
             where r.observed_at between p_now - evidence_life() and p_now) as e on true
 $function$;
 
-CREATE OR REPLACE FUNCTION authorize_operation(p_account uuid, p_generation integer, p_worker uuid, p_club uuid, p_connection uuid, p_epoch timestamp with time zone, p_token bigint, p_operation uuid, p_nonce uuid, p_kind text, p_permission text, p_feature text, p_grants text[], p_is_protective boolean, p_evidence jsonb, p_evidence_age interval)
- RETURNS TABLE(outcome text, judged_at timestamp with time zone, state text, due_at timestamp with time zone, ready_at timestamp with time zone, expires_at timestamp with time zone, execute_before timestamp with time zone)
+CREATE OR REPLACE FUNCTION authorize_operation(p_account uuid, p_generation integer, p_worker uuid, p_club uuid, p_connection uuid, p_epoch timestamp with time zone, p_token bigint, p_operation uuid, p_nonce uuid, p_kind text, p_permission text, p_feature text, p_is_protective boolean, p_evidence jsonb, p_evidence_age interval, p_needs_friend boolean, p_friend text, p_is_friend boolean, p_friend_age interval)
+ RETURNS TABLE(outcome text, judged_at timestamp with time zone, state text, due_at timestamp with time zone, ready_at timestamp with time zone, expires_at timestamp with time zone, execute_before timestamp with time zone, fanout_at timestamp with time zone)
  LANGUAGE plpgsql
 AS $function$
 declare
     -- The age was true when the call arrived; what it waits for locks makes the evidence older, not younger.
     v_observed_at constant timestamptz := lastcall_now() - p_evidence_age;
+    v_befriended_at constant timestamptz := lastcall_now() - p_friend_age;
+    v_is_linked boolean;
+    v_verdict text;
+    v_due_at timestamptz;
     v_is_locked boolean;
     v_is_stored boolean := false;
     v_is_told boolean;
@@ -1003,20 +1032,31 @@ begin
     perform
       from club_gates c
       join connection_gates n on n.club_id = c.club_id and n.connection_id = p_connection
-      join operations o on o.club_id = c.club_id and o.id = p_operation
+      join operations o
+             on o.club_id = c.club_id and o.id = p_operation and o.event_id is null and o.depends_on is null
      where c.club_id = p_club
        for share of c
        for share of n
        for no key update of o;
-    v_is_locked := found;
+    v_is_linked := not found;
+    v_is_locked := found or lock_linked(p_club, p_connection, p_operation);
 
     loop
         judged_at := lastcall_now();
+        if v_is_linked then
+            select v.code, v.due_at into v_verdict, v_due_at from event_verdict(p_club, p_operation) as v;
+        end if;
         select coalesce(
                    c.refusal,
-                   case when o.kind <> p_kind then 'claim_unavailable' end,
-                   a.refusal),
-               c.refusal is not null or o.kind <> p_kind
+                   case when not is_sent_as(o.kind, p_kind) then 'claim_unavailable' end,
+                   v_verdict,
+                   a.refusal,
+                   case
+                       when p_needs_friend
+                            and not is_friendly(o.payload, p_friend, p_is_friend, v_befriended_at, judged_at)
+                           then 'recipient_eligibility'
+                   end),
+               c.refusal is not null or not is_sent_as(o.kind, p_kind) or v_verdict is not null
                or is_evidence_of(a.body, a.observed_at, p_evidence, v_observed_at),
                o.due_at, o.ready_at
           into outcome, v_is_told, due_at, ready_at
@@ -1026,7 +1066,7 @@ begin
                p_account, p_generation, p_worker, p_club, p_connection, p_token, judged_at) as c
          cross join lateral authority(
                o.club_id, o.connection_id, o.epoch, o.actor_id, o.due_at, o.payload,
-               p_account, p_permission, p_feature, p_grants, p_is_protective, judged_at) as a
+               p_account, p_permission, p_feature, o.grants, p_is_protective, judged_at) as a
          where o.club_id = p_club and o.id = p_operation and v_is_locked;
         if not found then
             outcome := case
@@ -1054,12 +1094,13 @@ begin
           into outcome, state, expires_at, execute_before;
         outcome := coalesce(outcome, 'claim_unavailable');
     else
-        state := case outcome
-            when 'connection_paused' then 'pending'
-            when 'late_window_elapsed' then 'missed'
-            else 'rejected'
-        end;
-        perform settle_unsent(p_club, p_operation, state, outcome, judged_at);
+        state := refused_state(outcome);
+        ready_at := coalesce(settle_verdict(p_club, p_operation, outcome, v_due_at, judged_at), ready_at);
+        if outcome = 'event_rescheduled' then
+            due_at := v_due_at;
+        elsif state <> 'pending' then
+            fanout_at := first_fanout(p_club);
+        end if;
     end if;
     return next;
 end
@@ -1083,7 +1124,7 @@ CREATE OR REPLACE FUNCTION claim_life()
 RETURN '00:04:00'::interval;
 
 CREATE OR REPLACE FUNCTION claim_operation(p_account uuid, p_generation integer, p_worker uuid, p_journal uuid, p_club uuid, p_connection uuid, p_epoch timestamp with time zone, p_token bigint, p_any_lane boolean)
- RETURNS TABLE(outcome text, judged_at timestamp with time zone, operation_id uuid, nonce uuid, kind text, payload text, due_at timestamp with time zone, execute_before timestamp with time zone, expires_at timestamp with time zone)
+ RETURNS TABLE(outcome text, judged_at timestamp with time zone, operation_id uuid, nonce uuid, kind text, payload text, due_at timestamp with time zone, execute_before timestamp with time zone, expires_at timestamp with time zone, has_settled boolean, moved_due_at timestamp with time zone, moved_ready_at timestamp with time zone, fanout_at timestamp with time zone)
  LANGUAGE plpgsql
 AS $function$
 declare
@@ -1092,6 +1133,9 @@ declare
     v_earliest constant timestamptz := v_now - operation_grace();
     v_lease_until timestamptz;
     v_lanes integer[] := array[1, 2, 3];
+    v_is_linked boolean;
+    v_verdict text;
+    v_due_at timestamptz;
 begin
     judged_at := v_now;
     select s.obstacle, s.lease_until into outcome, v_lease_until
@@ -1115,29 +1159,45 @@ begin
     end if;
     -- The lanes are walked in that order, and only until one has a row. WRK-17: a claim lives four minutes and
     -- never past the lease.
-    update operations o
-       set state = 'claimed', code = null,
-           claim_nonce = gen_random_uuid(), claim_account_id = p_account, claim_worker_id = p_worker,
-           claim_journal_id = p_journal, claim_fencing_token = p_token, claim_generation = p_generation,
-           claim_expires_at = least(v_now + claim_life(), v_lease_until)
-     where o.club_id = p_club and o.state is not distinct from 'pending'
-       and o.id = (
-           select first.id
-             from unnest(v_lanes) as l (lane)
-            cross join lateral (
-                  select r.id
-                    from operations r
-                   where r.club_id = p_club and r.connection_id = p_connection and r.epoch = p_epoch
-                     and r.lane = l.lane and r.state = 'pending'
-                     and r.ready_at between v_earliest and v_now and r.due_at >= v_earliest
-                   order by r.ready_at, r.id
-                   limit 1
-                     for no key update skip locked) as first
-            limit 1)
-    returning 'claimed', o.id, o.claim_nonce, o.kind, o.payload::text, o.due_at, o.due_at + operation_grace(),
-              o.claim_expires_at
-      into outcome, operation_id, nonce, kind, payload, due_at, execute_before, expires_at;
+    for v_attempt in 1 .. 100 loop
+        update operations o
+           set state = 'claimed', code = null,
+               claim_nonce = gen_random_uuid(), claim_account_id = p_account, claim_worker_id = p_worker,
+               claim_journal_id = p_journal, claim_fencing_token = p_token, claim_generation = p_generation,
+               claim_expires_at = least(v_now + claim_life(), v_lease_until)
+         where o.club_id = p_club and o.state is not distinct from 'pending'
+           and o.id = (
+               select first.id
+                 from unnest(v_lanes) as l (lane)
+                cross join lateral (
+                      select r.id
+                        from operations r
+                       where r.club_id = p_club and r.connection_id = p_connection and r.epoch = p_epoch
+                         and r.lane = l.lane and r.state = 'pending'
+                         and r.ready_at between v_earliest and v_now and r.due_at >= v_earliest
+                       order by r.ready_at, r.id
+                       limit 1
+                         for no key update skip locked) as first
+                limit 1)
+        returning 'claimed', o.id, o.claim_nonce, o.kind, o.payload::text, o.due_at, o.due_at + operation_grace(),
+                  o.claim_expires_at, o.event_id is not null or o.depends_on is not null
+          into outcome, operation_id, nonce, kind, payload, due_at, execute_before, expires_at, v_is_linked;
+        exit when v_is_linked is not true;
+
+        select v.code, v.due_at into v_verdict, v_due_at from event_verdict(p_club, operation_id) as v;
+        exit when v_verdict is null;
+        outcome := 'more';
+        has_settled := true;
+        moved_ready_at := least(
+            moved_ready_at, settle_verdict(p_club, operation_id, v_verdict, v_due_at, v_now));
+        if v_verdict = 'event_rescheduled' then
+            moved_due_at := least(moved_due_at, v_due_at);
+        end if;
+    end loop;
     outcome := coalesce(outcome, 'nothing');
+    if has_settled then
+        fanout_at := first_fanout(p_club);
+    end if;
     return next;
 end
 $function$;
@@ -1203,11 +1263,12 @@ end
 $function$;
 
 CREATE OR REPLACE FUNCTION complete_operation(p_account uuid, p_generation integer, p_worker uuid, p_club uuid, p_connection uuid, p_epoch timestamp with time zone, p_token bigint, p_operation uuid, p_nonce uuid, p_state text, p_code text, p_result jsonb, p_evidence_id uuid)
- RETURNS TABLE(outcome text, judged_at timestamp with time zone, state text, code text, is_kept_as_evidence boolean)
+ RETURNS TABLE(outcome text, judged_at timestamp with time zone, state text, code text, is_kept_as_evidence boolean, fanout_at timestamp with time zone)
  LANGUAGE plpgsql
 AS $function$
 declare
     v_row operations;
+    v_kind text;
 begin
     if not (is_commit_durable() and lock_fleet_and_account_shared(p_account)) then
         raise exception 'the commit cannot be made durable, or the gates cannot be held';
@@ -1221,9 +1282,14 @@ begin
      where o.club_id = p_club and o.id = p_operation and o.state is not distinct from 'submitted'
        and is_claim_of(o, p_account, p_worker, p_connection, p_epoch, p_token, p_nonce)
        and exists (select from current_key(p_account, p_generation, judged_at))
-    returning 'recorded', o.state, o.code
-      into outcome, state, code;
+    returning 'recorded', o.state, o.code, o.kind
+      into outcome, state, code, v_kind;
     if found then
+        -- Nothing waits for a success but what depends on a creation.
+        if state <> 'succeeded' or v_kind = 'create_instance' then
+            perform operation_ended(p_club, array[p_operation], judged_at);
+            fanout_at := first_fanout(p_club);
+        end if;
         return next;
         return;
     end if;
@@ -1239,6 +1305,7 @@ begin
         outcome := 'already_settled';
         state := v_row.state;
         code := v_row.code;
+        fanout_at := first_fanout(p_club);
         if v_row.state = 'indeterminate' and p_state <> 'indeterminate' then
             insert into late_results (club_id, id, operation_id, outcome, code, result, reported_at)
             values (p_club, p_evidence_id, p_operation, p_state, p_code, p_result, judged_at)
@@ -1315,15 +1382,17 @@ AS $function$
 $function$;
 
 CREATE OR REPLACE FUNCTION defer_operation(p_account uuid, p_generation integer, p_worker uuid, p_club uuid, p_connection uuid, p_epoch timestamp with time zone, p_token bigint, p_operation uuid, p_nonce uuid, p_code text, p_delay double precision)
- RETURNS TABLE(outcome text, judged_at timestamp with time zone, state text, code text, due_at timestamp with time zone, ready_at timestamp with time zone)
+ RETURNS TABLE(outcome text, judged_at timestamp with time zone, state text, code text, due_at timestamp with time zone, ready_at timestamp with time zone, fanout_at timestamp with time zone)
  LANGUAGE plpgsql
 AS $function$
 declare
     v_row operations;
+    v_verdict text;
     v_microseconds numeric;
 begin
     perform lock_fleet_and_account_shared(p_account);
     perform from connection_gates g where g.club_id = p_club and g.connection_id = p_connection for share;
+    perform lock_events_of(array[p_club], array[p_operation]);
     select * into v_row from operations o where o.club_id = p_club and o.id = p_operation for no key update;
 
     judged_at := lastcall_now();
@@ -1338,23 +1407,32 @@ begin
     end if;
 
     outcome := 'recorded';
-    due_at := v_row.due_at;
+    select v.code, v.due_at into v_verdict, due_at from event_verdict(p_club, p_operation) as v;
     v_microseconds := ceil(greatest(coalesce(p_delay::numeric, 60), 1) * 1000000);
-    if v_row.preflight_failures >= transient_retries() then
+    if v_verdict <> 'event_rescheduled' then
+        state := refused_state(v_verdict);
+        code := v_verdict;
+    elsif v_row.preflight_failures >= transient_retries() then
         state := 'rejected';
         code := 'preflight_retries_exhausted';
-    elsif v_microseconds > extract(epoch from (v_row.due_at + operation_grace() - judged_at)) * 1000000 then
+    elsif v_microseconds > extract(epoch from (due_at + operation_grace() - judged_at)) * 1000000 then
         state := 'missed';
         code := 'late_window_elapsed';
     else
         state := 'pending';
         code := p_code;
-        ready_at := judged_at + v_microseconds * interval '1 microsecond';
         update operations o
-           set preflight_failures = o.preflight_failures + 1, ready_at = defer_operation.ready_at
+           set preflight_failures = o.preflight_failures + 1,
+               retry_at = judged_at + v_microseconds * interval '1 microsecond',
+               ready_at = judged_at + v_microseconds * interval '1 microsecond'
          where o.club_id = p_club and o.id = p_operation and o.state = 'claimed';
+        ready_at := judged_at + v_microseconds * interval '1 microsecond';
+    end if;
+    if v_verdict = 'event_rescheduled' then
+        ready_at := move_operation(p_club, p_operation, due_at);
     end if;
     perform settle_unsent(p_club, p_operation, state, code, judged_at);
+    fanout_at := first_fanout(p_club);
     return next;
 end
 $function$;
@@ -1394,6 +1472,38 @@ begin
     returning l.account_id into v_account;
     return v_account;
 end
+$function$;
+
+CREATE OR REPLACE FUNCTION event_due(p_starts_at timestamp with time zone, p_offset_ms bigint)
+ RETURNS timestamp with time zone
+ LANGUAGE sql
+ STABLE PARALLEL SAFE
+RETURN (p_starts_at + ((p_offset_ms)::double precision * '00:00:00.001'::interval));
+
+CREATE OR REPLACE FUNCTION event_verdict(p_club uuid, p_operation uuid)
+ RETURNS TABLE(code text, due_at timestamp with time zone)
+ LANGUAGE sql
+ STABLE
+AS $function$
+    select case
+               when o.event_id is not null and (e.id is null or e.removed_at is not null)
+                    or n.removed_at is not null
+                   then 'event_deleted'
+               when was_cancelled(e.status, e.cancel_generation, o.event_cancel_generation)
+                    or was_cancelled(n.status, n.cancel_generation, c.event_cancel_generation)
+                   then 'event_cancelled'
+               when o.offset_ms is not null
+                    and has_lost_time(e.starts_at, e.tba_generation, o.event_tba_generation)
+                   then 'event_time_tba'
+               when o.due_at <> event_due(e.starts_at, o.offset_ms) then 'event_rescheduled'
+           end,
+           coalesce(event_due(e.starts_at, o.offset_ms), o.due_at)
+      from operations o
+      left join events e on e.club_id = o.club_id and e.id = o.event_id
+      left join operations c
+             on c.club_id = o.club_id and c.id = o.depends_on and c.event_id = o.dependency_event_id
+      left join events n on n.club_id = c.club_id and n.id = c.event_id
+     where o.club_id = p_club and o.id = p_operation
 $function$;
 
 CREATE OR REPLACE FUNCTION evidence_life()
@@ -1437,11 +1547,118 @@ begin
 end
 $function$;
 
+CREATE OR REPLACE FUNCTION fan_out_event(p_club uuid, p_event uuid, p_limit integer)
+ RETURNS TABLE(is_over boolean, has_changed boolean, due_at timestamp with time zone, ready_at timestamp with time zone, account_ids uuid[], fanout_at timestamp with time zone)
+ LANGUAGE plpgsql
+AS $function$
+declare
+    v_after uuid;
+    v_page uuid[];
+    v_ended uuid[];
+    v_now timestamptz;
+begin
+    perform from events e where e.club_id = p_club and e.id = p_event for share;
+    select coalesce(f.after, '00000000-0000-0000-0000-000000000000') into v_after
+      from operation_fanouts f
+     where f.club_id = p_club and f.subject_kind = 'event' and f.subject_id = p_event;
+    v_page := array(
+        select id
+          from ((select o.id
+                   from operations o
+                  where o.club_id = p_club and o.event_id = p_event and o.completed_at is null
+                    and o.state in ('pending', 'claimed') and o.id > v_after
+                  order by o.id
+                  limit p_limit)
+                union
+                (select o.id
+                   from operations o
+                  where o.club_id = p_club and o.dependency_event_id = p_event
+                    and o.dependency_event_id <> o.event_id and o.completed_at is null
+                    and o.state in ('pending', 'claimed') and o.id > v_after
+                  order by o.id
+                  limit p_limit)) as both_ways
+         order by id
+         limit p_limit);
+    perform from operations o
+      where o.club_id = p_club and o.id = any (v_page) and o.state in ('pending', 'claimed')
+      order by o.id
+        for no key update;
+
+    v_now := lastcall_now();
+    with moved as (
+        update operations o
+           set state = refused_state(v.code),
+               code = case when v.code = 'event_rescheduled' then o.code else v.code end,
+               completed_at = case when v.code <> 'event_rescheduled' then v_now end,
+               due_at = case when v.code = 'event_rescheduled' then v.due_at else o.due_at end,
+               ready_at = case
+                   when v.code = 'event_rescheduled' and o.ready_at is not null then greatest(v.due_at, o.retry_at)
+                   else o.ready_at
+               end,
+               claim_nonce = null, claim_account_id = null, claim_worker_id = null, claim_journal_id = null,
+               claim_fencing_token = null, claim_generation = null, claim_expires_at = null
+          from unnest(v_page) as p (id)
+         cross join lateral event_verdict(p_club, p.id) as v
+         where o.club_id = p_club and o.id = p.id and v.code is not null
+           and o.state in ('pending', 'claimed') and o.submitted_at is null
+        returning o.id, o.completed_at, o.due_at, o.ready_at, o.connection_id)
+    select count(*) > 0,
+           min(m.due_at) filter (where m.completed_at is null),
+           min(m.ready_at) filter (where m.completed_at is null),
+           array_agg(distinct c.account_id) filter (where m.completed_at is null),
+           array_agg(m.id) filter (where m.completed_at is not null)
+      into has_changed, due_at, ready_at, account_ids, v_ended
+      from moved m
+      join connections c on c.club_id = p_club and c.id = m.connection_id;
+    if v_ended is not null then
+        perform operation_ended(p_club, v_ended, v_now);
+        fanout_at := first_fanout(p_club);
+    end if;
+
+    is_over := cardinality(v_page) < p_limit;
+    if is_over then
+        delete from operation_fanouts f
+         where f.club_id = p_club and f.subject_kind = 'event' and f.subject_id = p_event;
+    else
+        update operation_fanouts f
+           set after = v_page[p_limit]
+         where f.club_id = p_club and f.subject_kind = 'event' and f.subject_id = p_event
+           and coalesce(f.after, '00000000-0000-0000-0000-000000000000') < v_page[p_limit];
+    end if;
+    return next;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION first_fanout(p_club uuid)
+ RETURNS timestamp with time zone
+ LANGUAGE sql
+ STABLE
+AS $function$ select min(f.created_at) from operation_fanouts f where f.club_id = p_club $function$;
+
 CREATE OR REPLACE FUNCTION fleet_gate_key()
  RETURNS bigint
  LANGUAGE sql
  IMMUTABLE
 AS $function$ select hashtextextended('lastcall.fleet', 0) $function$;
+
+CREATE OR REPLACE FUNCTION has_instance_options(p_body jsonb, p_payload jsonb)
+ RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+    select case p_payload ->> 'access'
+        when 'public' then coalesce(p_body ->> 'privacy' = 'default', false)
+            and coalesce(p_payload -> 'roleIds', '[]') = '[]'
+        when 'plus' then coalesce(p_payload -> 'roleIds', '[]') = '[]'
+        else true
+    end
+$function$;
+
+CREATE OR REPLACE FUNCTION has_lost_time(p_starts_at timestamp with time zone, p_generation integer, p_reviewed integer)
+ RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN ((p_starts_at IS NULL) OR (p_generation <> p_reviewed));
 
 CREATE OR REPLACE FUNCTION held_club_standing(p_club uuid, p_person uuid)
  RETURNS TABLE(is_owner boolean, permissions text[], provider_role_ids text[], assignable_role_ids uuid[])
@@ -1465,6 +1682,12 @@ AS $function$
         and (p_body -> 'permissions' ? '*' or p_body -> 'permissions' ?& p_grants),
         false)
 $function$;
+
+CREATE OR REPLACE FUNCTION is_among(p_locked uuid[], p_event uuid, p_dependency_event uuid)
+ RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN (array_remove(ARRAY[p_event, p_dependency_event], NULL::uuid) <@ p_locked);
 
 CREATE OR REPLACE FUNCTION is_claim_of(p_row operations, p_account uuid, p_worker uuid, p_connection uuid, p_epoch timestamp with time zone, p_token bigint, p_nonce uuid)
  RETURNS boolean
@@ -1495,6 +1718,18 @@ CREATE OR REPLACE FUNCTION is_evidence_of(p_body jsonb, p_observed_at timestamp 
  STABLE
 AS $function$ select coalesce(p_observed_at >= p_brought_from - interval '1 second' and p_body = p_brought, false) $function$;
 
+CREATE OR REPLACE FUNCTION is_friendly(p_payload jsonb, p_friend text, p_is_friend boolean, p_seen_at timestamp with time zone, p_now timestamp with time zone)
+ RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+    select coalesce(
+        p_is_friend
+        and lower(p_friend) = lower(p_payload ->> 'targetUserId')
+        and p_seen_at between p_now - evidence_life() and p_now,
+        false)
+$function$;
+
 CREATE OR REPLACE FUNCTION is_held_by(p_row operations, p_account uuid, p_worker uuid, p_connection uuid, p_epoch timestamp with time zone, p_token bigint, p_nonce uuid, p_now timestamp with time zone)
  RETURNS boolean
  LANGUAGE sql
@@ -1510,40 +1745,18 @@ CREATE OR REPLACE FUNCTION is_late(p_due_at timestamp with time zone, p_now time
  STABLE PARALLEL SAFE
 RETURN (p_now > (p_due_at + '00:15:00'::interval));
 
-CREATE OR REPLACE FUNCTION is_late_now(p_club uuid, p_operation uuid)
- RETURNS boolean
- LANGUAGE plpgsql
-AS $function$
-declare
-    v_row operations;
-begin
-    -- What is not unsent any more is not even locked: a hello locks returned rows before submitted ones, and the two
-    -- could otherwise wait for each other.
-    select * into v_row from operations o
-     where o.club_id = p_club and o.id = p_operation and o.state in ('pending', 'claimed')
-       for no key update;
-    return coalesce(is_late(v_row.due_at, lastcall_now()), false);
-end
-$function$;
-
 CREATE OR REPLACE FUNCTION is_protected_target(p_payload jsonb, p_body jsonb)
  RETURNS boolean
  LANGUAGE sql
  IMMUTABLE
 AS $function$ select lower(p_payload ->> 'targetUserId') in (lower(p_body ->> 'ownerId'), lower(p_body ->> 'userId')) $function$;
 
-CREATE OR REPLACE FUNCTION is_role_of_group(p_body jsonb, p_role text)
+CREATE OR REPLACE FUNCTION is_sent_as(p_stored text, p_sent text)
  RETURNS boolean
- LANGUAGE plpgsql
+ LANGUAGE sql
  IMMUTABLE
 AS $function$
-begin
-    if p_role is null or p_body -> 'roles' @> jsonb_build_array(jsonb_build_object('id', p_role)) then
-        return true;
-    end if;
-    return exists (
-        select from jsonb_array_elements(p_body -> 'roles') as r (role) where lower(r.role ->> 'id') = lower(p_role));
-end
+    select p_stored = p_sent or p_stored = 'invite_to_created_instance' and p_sent = 'invite_to_instance'
 $function$;
 
 CREATE OR REPLACE FUNCTION join_request_due(p_club uuid, p_ids uuid[])
@@ -1612,6 +1825,29 @@ begin
 end
 $function$;
 
+CREATE OR REPLACE FUNCTION lock_events_of(p_clubs uuid[], p_operations uuid[])
+ RETURNS uuid[]
+ LANGUAGE plpgsql
+AS $function$
+declare
+    v_seen record;
+    v_locked uuid[] := '{}';
+begin
+    for v_seen in
+        select distinct o.club_id, t.event_id
+          from unnest(p_clubs, p_operations) as s (club, operation)
+          join operations o on o.club_id = s.club and o.id = s.operation
+         cross join lateral (values (o.event_id), (o.dependency_event_id)) as t (event_id)
+         where t.event_id is not null
+         order by t.event_id
+    loop
+        perform from events e where e.club_id = v_seen.club_id and e.id = v_seen.event_id for share;
+        v_locked := v_locked || v_seen.event_id;
+    end loop;
+    return v_locked;
+end
+$function$;
+
 CREATE OR REPLACE FUNCTION lock_fleet()
  RETURNS void
  LANGUAGE plpgsql
@@ -1629,26 +1865,123 @@ AS $function$
        and pg_advisory_xact_lock_shared(account_gate_key(p_account)) is not null
 $function$;
 
+CREATE OR REPLACE FUNCTION lock_linked(p_club uuid, p_connection uuid, p_operation uuid)
+ RETURNS boolean
+ LANGUAGE plpgsql
+AS $function$
+declare
+    v_creation uuid;
+    v_is_locked boolean;
+begin
+    perform
+      from club_gates c
+      join connection_gates n on n.club_id = c.club_id and n.connection_id = p_connection
+     where c.club_id = p_club
+       for share of c
+       for share of n;
+    v_is_locked := found;
+    perform lock_events_of(array[p_club], array[p_operation]);
+    select o.depends_on into v_creation from operations o where o.club_id = p_club and o.id = p_operation;
+    perform from operations o
+      where o.club_id = p_club and o.id = v_creation and o.id < p_operation for share;
+    perform from operations o where o.club_id = p_club and o.id = p_operation for no key update;
+    v_is_locked := v_is_locked and found;
+    perform from operations o
+      where o.club_id = p_club and o.id = v_creation and o.id > p_operation for share;
+    return v_is_locked;
+end
+$function$;
+
 CREATE OR REPLACE FUNCTION miss_late(p_clubs uuid[], p_operations uuid[])
- RETURNS TABLE(club_id uuid, operation_id uuid)
+ RETURNS TABLE(club_id uuid, operation_id uuid, state text, due_at timestamp with time zone, ready_at timestamp with time zone, account_id uuid)
  LANGUAGE plpgsql
 AS $function$
 #variable_conflict use_column
 declare
+    v_events constant uuid[] := lock_events_of(p_clubs, p_operations);
     v_seen record;
+    v_row operations;
+    v_code text;
+    v_now timestamptz;
 begin
     for v_seen in
         select s.club, s.operation from unnest(p_clubs, p_operations) as s (club, operation) order by s.operation
     loop
-        if is_late_now(v_seen.club, v_seen.operation)
-           and settle_unsent(v_seen.club, v_seen.operation, 'missed', 'late_window_elapsed', lastcall_now())
-        then
-            club_id := v_seen.club;
-            operation_id := v_seen.operation;
+        -- What is not unsent any more is not even locked: a hello locks returned rows before submitted ones, and the
+        -- two could otherwise wait for each other.
+        select * into v_row from operations o
+         where o.club_id = v_seen.club and o.id = v_seen.operation and o.state in ('pending', 'claimed')
+           for no key update;
+        -- What an edit tied to another event meanwhile is found again if it is late.
+        continue when v_row.id is null or not is_among(v_events, v_row.event_id, v_row.dependency_event_id);
+
+        club_id := v_row.club_id;
+        operation_id := v_row.id;
+        state := null;
+        due_at := v_row.due_at;
+        v_now := lastcall_now();
+        v_code := null;
+        if v_row.event_id is not null then
+            select v.code, v.due_at into v_code, due_at from event_verdict(v_row.club_id, v_row.id) as v;
+        end if;
+        if v_code = 'event_rescheduled' then
+            state := 'pending';
+            ready_at := move_operation(v_row.club_id, v_row.id, due_at);
+            account_id := (
+                select c.account_id from connections c
+                 where c.club_id = v_row.club_id and c.id = v_row.connection_id);
+            v_code := null;
+        end if;
+        if v_code is null and is_late(due_at, v_now) then
+            v_code := 'late_window_elapsed';
+        end if;
+        if v_code is not null then
+            state := refused_state(v_code);
+            perform settle_unsent(v_row.club_id, v_row.id, state, v_code, v_now);
+        end if;
+        if state is not null then
             return next;
         end if;
     end loop;
 end
+$function$;
+
+CREATE OR REPLACE FUNCTION move_operation(p_club uuid, p_operation uuid, p_due_at timestamp with time zone)
+ RETURNS timestamp with time zone
+ LANGUAGE plpgsql
+AS $function$
+declare
+    v_ready_at timestamptz;
+begin
+    update operations o
+       set state = 'pending',
+           due_at = p_due_at,
+           ready_at = case when o.ready_at is not null then greatest(p_due_at, o.retry_at) end,
+           claim_nonce = null, claim_account_id = null, claim_worker_id = null, claim_journal_id = null,
+           claim_fencing_token = null, claim_generation = null, claim_expires_at = null
+     where o.club_id = p_club
+       and o.id = p_operation
+       and o.state in ('pending', 'claimed')
+       and o.submitted_at is null
+    returning o.ready_at into v_ready_at;
+    return v_ready_at;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION note_event_fanout(p_club uuid, p_event uuid)
+ RETURNS timestamp with time zone
+ LANGUAGE sql
+AS $function$
+    insert into operation_fanouts (club_id, id, subject_kind, subject_id, created_at)
+    select p_club, p_event, 'event', p_event, lastcall_now()
+     where exists (
+           select from operations o where o.club_id = p_club and o.event_id = p_event and o.completed_at is null)
+        or exists (
+           select from operations o
+            where o.club_id = p_club and o.dependency_event_id = p_event and o.dependency_event_id <> o.event_id
+              and o.completed_at is null)
+        on conflict (club_id, subject_kind, subject_id) do update set after = null
+    returning created_at
 $function$;
 
 CREATE OR REPLACE FUNCTION note_outcomes(p_club uuid, p_operations uuid[], p_now timestamp with time zone)
@@ -1684,6 +2017,23 @@ begin
           from clubs c
          cross join lateral person_standing(c.id, p_actor, p_permission, null) as s
          where c.id = p_club and c.state <> 'deleting');
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION operation_ended(p_club uuid, p_operations uuid[], p_now timestamp with time zone)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+begin
+    insert into operation_fanouts (club_id, id, subject_kind, subject_id, created_at)
+    select o.club_id, o.id, 'creation', o.id, p_now
+      from operations o
+     where o.club_id = p_club and o.id = any (p_operations) and o.kind = 'create_instance'
+       and o.completed_at is not null
+       and exists (
+           select from operations d
+            where d.club_id = o.club_id and d.depends_on = o.id and d.completed_at is null)
+        on conflict (club_id, subject_kind, subject_id) do update set after = null;
 end
 $function$;
 
@@ -1830,7 +2180,8 @@ begin
         update operations o
            set state = 'indeterminate', code = 'submission_outcome_unknown', completed_at = v_now
          where o.club_id = p_club and o.id = p_operation and o.state = 'submitted';
-        return found;
+        perform operation_ended(p_club, array[p_operation], v_now);
+        return true;
     end if;
     return false;
 end
@@ -1870,8 +2221,14 @@ begin
 end
 $function$;
 
+CREATE OR REPLACE FUNCTION refused_state(p_code text)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN (p_code = ANY (ARRAY['connection_paused'::text, 'event_rescheduled'::text])) THEN 'pending'::text WHEN (p_code = 'late_window_elapsed'::text) THEN 'missed'::text WHEN (p_code = ANY (ARRAY['event_deleted'::text, 'event_cancelled'::text, 'event_time_tba'::text])) THEN 'cancelled'::text ELSE 'rejected'::text END;
+
 CREATE OR REPLACE FUNCTION reject_operation(p_account uuid, p_generation integer, p_worker uuid, p_club uuid, p_connection uuid, p_epoch timestamp with time zone, p_token bigint, p_operation uuid, p_nonce uuid, p_code text)
- RETURNS TABLE(outcome text, judged_at timestamp with time zone, state text, code text)
+ RETURNS TABLE(outcome text, judged_at timestamp with time zone, state text, code text, fanout_at timestamp with time zone)
  LANGUAGE plpgsql
 AS $function$
 declare
@@ -1889,6 +2246,7 @@ begin
         state := 'rejected';
         code := p_code;
         perform settle_unsent(p_club, p_operation, state, code, judged_at);
+        fanout_at := first_fanout(p_club);
     end if;
     return next;
 end
@@ -2152,6 +2510,7 @@ begin
             update operations o
                set state = 'rejected', code = 'submission_not_attempted', completed_at = v_now
              where o.club_id = v_seen.club_id and o.id = v_seen.id and o.state = 'submitted';
+            perform operation_ended(v_seen.club_id, array[v_seen.id], v_now);
             club_id := v_seen.club_id;
             operation_id := v_seen.id;
             return next;
@@ -2175,7 +2534,26 @@ begin
        and o.id = p_operation
        and o.state in ('pending', 'claimed')
        and o.submitted_at is null;
-    return found;
+    if not found then
+        return false;
+    end if;
+    if p_state <> 'pending' then
+        perform operation_ended(p_club, array[p_operation], p_now);
+    end if;
+    return true;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION settle_verdict(p_club uuid, p_operation uuid, p_code text, p_due_at timestamp with time zone, p_now timestamp with time zone)
+ RETURNS timestamp with time zone
+ LANGUAGE plpgsql
+AS $function$
+begin
+    if p_code = 'event_rescheduled' then
+        return move_operation(p_club, p_operation, p_due_at);
+    end if;
+    perform settle_unsent(p_club, p_operation, refused_state(p_code), p_code, p_now);
+    return null;
 end
 $function$;
 
@@ -2284,6 +2662,12 @@ CREATE OR REPLACE FUNCTION transient_retries()
  LANGUAGE sql
  IMMUTABLE PARALLEL SAFE
 RETURN 2;
+
+CREATE OR REPLACE FUNCTION was_cancelled(p_status text, p_generation integer, p_reviewed integer)
+ RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN ((p_status = 'cancelled'::text) OR (p_generation <> p_reviewed));
 
 CREATE OR REPLACE FUNCTION worker_allowance(p_account uuid, p_generation integer, p_worker uuid, p_club uuid, p_connection uuid, p_epoch timestamp with time zone, p_token bigint, p_amount integer)
  RETURNS TABLE(outcome text, least_limit integer, judged_at timestamp with time zone, window_ends_at timestamp with time zone, retry_at timestamp with time zone)

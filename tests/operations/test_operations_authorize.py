@@ -340,8 +340,8 @@ async def test_a_step_that_counts_is_on_disk_before_it_is_answered(world: World,
     _, held = await (world.claimed() if routine == "authorize" else world.submitted())
     keys = (world.account_id, world.worker_id, *(held.club_id, held.connection_id, held.epoch))
     call = {
-        "authorize": "authorize_operation($1, 1, $2, $3, $4, $5, 1, $6, $7, 'assign_role', 'x', 'x', '{}', true,"
-        " '{\"userId\": \"x\"}', '0')",
+        "authorize": "authorize_operation($1, 1, $2, $3, $4, $5, 1, $6, $7, 'assign_role', 'x', 'x', true,"
+        " '{\"userId\": \"x\"}', '0', false, null, false, null)",
         "complete": "complete_operation($1, 1, $2, $3, $4, $5, 1, $6, $7, 'succeeded', null, null, gen_random_uuid())",
     }[routine]
     for setting, expected in (("off", "on"), ("local", "on"), ("on", "on"), ("remote_apply", "remote_apply")):

@@ -49,13 +49,21 @@ def test_every_refusal_leads_where_the_machine_allows() -> None:
 
 def test_the_routine_gives_exactly_the_refusals_of_the_table() -> None:
     judged = (
-        SQL["authorize.sql"] + _function("rows.sql", "claim_refusal") + _function("standing.sql", "authority")
+        SQL["authorize.sql"]
+        + _function("rows.sql", "claim_refusal")
+        + _function("verdict.sql", "event_verdict")
+        + _function("standing.sql", "authority")
     )
     returned = set(
         re.findall(r"return '([a-z_]+)'|then '([a-z_]+)'$|else '([a-z_]+)'$", judged, re.MULTILINE)
     )
-    codes = {code for found in returned for code in found if code} - {"pending", "missed", "rejected"}
-    assert codes == set(REFUSALS)
+    assert {code for found in returned for code in found if code} == set(REFUSALS)
+
+
+async def test_a_refusal_leaves_the_row_in_the_state_of_the_table(database: Database) -> None:
+    for code, state in REFUSALS.items():
+        if state is not None:
+            assert await database.pool.fetchval("select refused_state($1)", code) == state
 
 
 def test_shapes_in_the_table_cover_each_state_as_the_machine_means_it() -> None:

@@ -239,7 +239,7 @@ async def test_a_transition_goes_by_key_where_the_statistics_know_no_row_in_that
             held = (claim["operation_id"], claim["nonce"])
             authorized = await connection.fetchrow(
                 "select * from authorize_operation($1, 1, $2, $3, $4, $5, 1, $6, $7, 'assign_role',"
-                " 'assign_vrchat_roles', 'membership_management', '{}', true, $8, '0')",
+                " 'assign_vrchat_roles', 'membership_management', true, $8, '0', false, null, false, null)",
                 *(world.account_id, world.worker_id, *where, *held, evidence_body(world.evidence())),
             )
             done = await connection.fetchrow(

@@ -299,7 +299,7 @@ async def test_authorize_before_cancel_makes_the_cancel_too_late(world: World) -
     async with another(world) as other:
         row = await other.fetchrow(
             "select * from authorize_operation($1, 1, $2, $3, $4, $5, 1, $6, $7, 'assign_role',"
-            " 'assign_vrchat_roles', 'membership_management', '{}', true, $8, '0')",
+            " 'assign_vrchat_roles', 'membership_management', true, $8, '0', false, null, false, null)",
             world.account_id,
             world.worker_id,
             world.club_id,

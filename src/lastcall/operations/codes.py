@@ -56,6 +56,16 @@ REASONS: dict[str, Reason] = {
         "Scheduled time missed",
         "It could not be sent within 15 minutes of its time. Queue it anew if still wanted.",
     ),
+    "event_cancelled": Reason(
+        "Event cancelled", f"Its event was cancelled, and reinstating that does not bring it back. {_REVIEW}"
+    ),
+    "event_deleted": Reason("Event removed", "Its event is gone, and what was to be sent for it with it."),
+    "event_time_tba": Reason(
+        "Event has no exact time", "Once the event has a start again, review it and queue a new action."
+    ),
+    "event_rescheduled": Reason(
+        "Event moved", "Nothing to do: it waits for its new time, by the event's new start."
+    ),
     "submission_outcome_unknown": Reason(
         "Outcome unknown", "It may have been sent. Look in VRChat before anything is queued anew."
     ),
@@ -83,6 +93,14 @@ REASONS: dict[str, Reason] = {
         "Role not permitted", "The owner decides which VRChat roles each staff role may assign."
     ),
     "membership": Reason("Account is not a member", "Invite the account into the group, then queue it anew."),
+    "invalid_instance_options": Reason(
+        "Instance options unavailable",
+        "A public instance needs a public group, and roles can be named for members only. Choose other options.",
+    ),
+    "recipient_eligibility": Reason(
+        "Recipient unavailable",
+        "VRChat lets the account invite its friends only. Become friends, then queue it anew.",
+    ),
     # given by the collector
     "operation_budget_too_low": Reason(
         "Request budget too low", "Ask the operator for a higher number of requests a minute."

@@ -1,5 +1,5 @@
-"""What operations do when a collector says hello and when an epoch ends; ``app.py`` lists that they are
-registered.
+"""What operations do when a collector says hello, when an epoch ends and when an event changes; ``app.py`` lists that
+they are registered.
 """
 
 from __future__ import annotations
@@ -22,11 +22,12 @@ from lastcall.db.transaction import Transaction
 from lastcall.deadlines.signals import Signal
 from lastcall.decisions.effects import offer_effect
 from lastcall.errors import Conflict, Invalid
+from lastcall.events.listeners import EventChange, on_event_change
 from lastcall.operations.effects import OperationsEffect
 from lastcall.operations.mails import ENDED_BADLY
 from lastcall.operations.personal import SOURCES
 from lastcall.operations.schedules import late_at
-from lastcall.operations.signals import LATE_PENDING, changed
+from lastcall.operations.signals import FANOUT, LATE_PENDING, changed, say_ended
 from lastcall.people.personal_data import holds
 from lastcall.people.preferences import declare_topic
 
@@ -38,6 +39,7 @@ _WAS_SUBMITTED = """
          where club_id = $1 and id = $2 and claim_nonce = $3 and submitted_at is not null)
 """
 _SUBMITTED = "select count(*) from operations where club_id = $1 and state = 'submitted'"
+_NOTE_EVENT = "select note_event_fanout($1, $2)"
 _REJECT_UNSENT = "select reject_unsent($1, $2, $3, $4)"
 
 
@@ -49,6 +51,7 @@ def register() -> None:
     on_hello(hello)
     on_epoch_end(epoch_ended)
     on_club_changed(club_changed)
+    on_event_change(event_changed)
 
 
 async def hello(tx: Transaction, facts: HelloFacts) -> HelloFindings:
@@ -64,7 +67,9 @@ async def hello(tx: Transaction, facts: HelloFacts) -> HelloFindings:
         unattempted = await tx.raw.fetch(
             _UNATTEMPTED, facts.account_id, facts.worker_id, facts.journal_id, known
         )
-    for club_id in {row["club_id"] for row in [*returned, *unattempted]}:
+    for club_id in {row["club_id"] for row in unattempted}:
+        await say_ended(tx, club_id)
+    for club_id in {row["club_id"] for row in returned}:
         tx.publish(changed(club_id))
     return HelloFindings(
         claims_returned=len(returned),
@@ -79,7 +84,17 @@ async def epoch_ended(tx: Transaction, end: EpochEnd) -> None:
     """Nothing unsent of the old epoch goes out; after a restore its code says that it needs a new review."""
     code = "database_restored" if end.reason == RESTORED else "connection_changed"
     if await tx.raw.fetchval(_REJECT_UNSENT, end.club_id, end.connection_id, end.epoch, code):
-        tx.publish(changed(end.club_id))
+        await say_ended(tx, end.club_id)
+
+
+async def event_changed(tx: Transaction, change: EventChange) -> None:
+    """Whatever follows the event is gone through soon (EVT-01). A reinstated one wakes nothing: what its cancel has
+    not reached yet stays cancelled (EVT-05)."""
+    if not (change.is_moved or change.lost_time or change.is_cancelled or change.is_removed):
+        return
+    noted_at = await tx.raw.fetchval(_NOTE_EVENT, change.club_id, change.event_id)
+    if noted_at is not None:
+        tx.publish(Signal(FANOUT, noted_at))
 
 
 async def club_changed(tx: Transaction, club_id: UUID, change: ClubChange) -> None:

@@ -63,6 +63,7 @@ class Event(StrEnum):
     DEFER_EXHAUSTED = "third transient failure"
     DEFER_BEYOND_GRACE = "defer beyond the grace"
     CLAIM_ENDED = "claim ended"
+    EVENT_MOVED = "event moved"
     COMPLETE = "complete"
     SUBMISSION_EXPIRED = "submission expired"
     CANCEL = "cancel"
@@ -101,13 +102,13 @@ TRANSITIONS: tuple[Transition, ...] = (
         State.PENDING,
         Event.CLAIM,
         State.CLAIMED,
-        guard="lease and token current, key current, switches off, epoch current, ready, in time",
+        guard="lease and token current, key current, switches off, epoch current, ready, in time; what its event says",
     ),
     _move(
         State.CLAIMED,
         Event.AUTHORIZE,
         State.SUBMITTED,
-        guard="that claim, not expired; authority, feature, grants, target, roles; evidence at most 60 s old",
+        guard="that claim, not expired; event, authority, feature, grants, target, roles; evidence at most 60 s old",
     ),
     _move(
         State.CLAIMED,
@@ -141,7 +142,19 @@ TRANSITIONS: tuple[Transition, ...] = (
         State.CLAIMED,
         Event.CLAIM_ENDED,
         State.PENDING,
-        guard="the same nonce; expired, event moved, due moved later, or its worker said hello anew",
+        guard="the same nonce; expired, or its worker said hello anew",
+    ),
+    _move(
+        State.PENDING,
+        Event.EVENT_MOVED,
+        State.PENDING,
+        guard="due at another time than its event's start and offset; never ready before the provider's backoff ends",
+    ),
+    _move(
+        State.CLAIMED,
+        Event.EVENT_MOVED,
+        State.PENDING,
+        guard="due at another time than its event's start and offset; the nonce is dropped",
     ),
     _move(
         State.SUBMITTED,
@@ -159,8 +172,18 @@ TRANSITIONS: tuple[Transition, ...] = (
     ),
     _move(State.PENDING, Event.CANCEL, State.CANCELLED, guard="revision seen, permission"),
     _move(State.CLAIMED, Event.CANCEL, State.CANCELLED, guard="revision seen, permission"),
-    _move(State.PENDING, Event.LATE, State.MISSED, guard="now is later than due + 15 minutes"),
-    _move(State.CLAIMED, Event.LATE, State.MISSED, guard="now is later than due + 15 minutes"),
+    _move(
+        State.PENDING,
+        Event.LATE,
+        State.MISSED,
+        guard="now is later than due + 15 minutes; event rechecked first",
+    ),
+    _move(
+        State.CLAIMED,
+        Event.LATE,
+        State.MISSED,
+        guard="now is later than due + 15 minutes; event rechecked first",
+    ),
     _move(
         State.PENDING,
         Event.BASIS_GONE,
@@ -192,6 +215,11 @@ REFUSALS: dict[str, State | None] = {
     # Stopped for now, and nothing about the work is wrong: it waits again, and is missed if that takes too
     # long.
     "connection_paused": State.PENDING,
+    # What governs it changed: stopped for good, or due at another time.
+    "event_deleted": State.CANCELLED,
+    "event_cancelled": State.CANCELLED,
+    "event_time_tba": State.CANCELLED,
+    "event_rescheduled": State.PENDING,
     "late_window_elapsed": State.MISSED,
     "connection_changed": State.REJECTED,
     "connection_inactive": State.REJECTED,
@@ -204,6 +232,8 @@ REFUSALS: dict[str, State | None] = {
     "protected_target": State.REJECTED,
     "role_scope": State.REJECTED,
     "role_not_assignable": State.REJECTED,
+    "invalid_instance_options": State.REJECTED,
+    "recipient_eligibility": State.REJECTED,
 }
 """Why authorize may refuse, and where each reason sends a claimed row (None: it stays). In the order of
 judging, but for the grouping; ``sql/`` writes the same states, and a test compares them.

@@ -100,6 +100,8 @@ class Operation(TenantTable, Base):
         tenant_reference("operation_requests", "request_id", on_delete="cascade"),
         tenant_reference("connections", "connection_id", on_delete="cascade"),
         tenant_reference("operations", "depends_on", on_delete="cascade"),
+        tenant_reference("events", "event_id", on_delete="cascade"),
+        tenant_reference("events", "dependency_event_id", on_delete="cascade"),
         UniqueConstraint("club_id", "request_id", "target"),
         # One call on the whole row: PostgreSQL reads and prepares every CHECK of a table anew for each statement
         # that writes to it, and the longer its text the dearer. Written out here it was half of what an update

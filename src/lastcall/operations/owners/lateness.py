@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
+from lastcall.connections.signals import work
 from lastcall.db.database import Database
 from lastcall.deadlines.owner import Position
 from lastcall.deadlines.poison import Candidate
+from lastcall.deadlines.signals import Signal
 from lastcall.operations.owners.rows import DueRows, Order
-from lastcall.operations.signals import changed
+from lastcall.operations.schedules import late_at
+from lastcall.operations.signals import LATE_PENDING, say_ended
 
-_MISS = "select distinct club_id from miss_late($1::uuid[], $2::uuid[])"
+_MISS = "select * from miss_late($1::uuid[], $2::uuid[])"
 
 
 def late_order(state: Literal["pending", "claimed"]) -> Order:
@@ -27,8 +30,8 @@ def late_order(state: Literal["pending", "claimed"]) -> Order:
 
 
 class Late(DueRows):
-    """One hundred rows a transaction. Each row is judged by what it says then; a submitted one is passed
-    over.
+    """One hundred rows a transaction. Each row is judged by what it and its event say then; a submitted one is passed
+    over. What the event moved to a later time waits again.
     """
 
     def __init__(self, db: Database, state: Literal["pending", "claimed"]) -> None:
@@ -40,5 +43,12 @@ class Late(DueRows):
 
     async def settle(self, candidates: Sequence[Candidate]) -> None:
         clubs = [candidate.club_id for candidate in candidates]
-        missed = await self._db.pool.fetch(_MISS, clubs, [candidate.id for candidate in candidates])
-        self._db.bus.deliver([changed(row["club_id"]) for row in missed])
+        async with self._db.transaction() as tx:
+            rows = await tx.raw.fetch(_MISS, clubs, [candidate.id for candidate in candidates])
+            for row in rows:
+                if row["state"] == "pending":
+                    tx.publish(Signal(LATE_PENDING, late_at(row["due_at"])))
+                    if row["ready_at"] is not None:
+                        tx.publish(work(row["account_id"], row["ready_at"]))
+            for club_id in {row["club_id"] for row in rows}:
+                await say_ended(tx, club_id)

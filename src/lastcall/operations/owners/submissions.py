@@ -9,7 +9,7 @@ from lastcall.db.database import Database
 from lastcall.deadlines.owner import Position
 from lastcall.deadlines.poison import Candidate
 from lastcall.operations.owners.rows import ClaimCandidate, DueRows, Order, claim_candidates
-from lastcall.operations.signals import changed
+from lastcall.operations.signals import say_ended
 
 _RECOVER = "select recover_submission($1, $2, $3, $4)"
 
@@ -32,8 +32,8 @@ class OpenSubmissions(DueRows):
 
     async def settle(self, candidate: Candidate) -> None:
         assert isinstance(candidate, ClaimCandidate)
-        is_done = await self._db.pool.fetchval(
-            _RECOVER, candidate.club_id, candidate.id, candidate.nonce, candidate.position.time
-        )
-        if is_done:
-            self._db.bus.deliver([changed(candidate.club_id)])
+        async with self._db.transaction() as tx:
+            if await tx.raw.fetchval(
+                _RECOVER, candidate.club_id, candidate.id, candidate.nonce, candidate.position.time
+            ):
+                await say_ended(tx, candidate.club_id)

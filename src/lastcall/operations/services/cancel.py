@@ -12,7 +12,7 @@ from lastcall.db.database import Database
 from lastcall.errors import Conflict, NotAllowed
 from lastcall.operations.machine import UNSENT, State
 from lastcall.operations.queries import operation, request_operations
-from lastcall.operations.signals import changed
+from lastcall.operations.signals import say_ended
 from lastcall.operations.views import OperationView, may_change
 from lastcall.people.actor import Actor
 from lastcall.people.scopes import Scope
@@ -69,7 +69,7 @@ async def cancel(
         await log(
             tx, club_id, actor, "operation.cancelled", "operation", operation_id, {"revision": revision}
         )
-        tx.publish(changed(club_id))
+        await say_ended(tx, club_id)
         return await operation(tx, standing, actor, club_id, operation_id)
 
 
@@ -95,7 +95,7 @@ async def cancel_request(db: Database, actor: Actor, club_id: UUID, request_id: 
                 raise AssertionError("Rows that are locked and unsent can be cancelled.")
             details = {"kind": unsent[0].kind.name, "size": count}
             await log(tx, club_id, actor, "operations.cancelled", "operation_request", request_id, details)
-            tx.publish(changed(club_id))
+            await say_ended(tx, club_id)
     return BatchCancelled(request_id, len(unsent), left)
 
 

@@ -6,7 +6,6 @@ before the routine has compared it with the rows, under their locks.
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,18 +21,24 @@ from lastcall.connections.evidence import evidence_body
 from lastcall.connections.refusals import key_refused, refused
 from lastcall.connections.signals import work
 from lastcall.connections.worker import LeaseHeld, Worker
+from lastcall.db.bus import Hint
 from lastcall.db.database import Database
 from lastcall.db.ids import new_id
-from lastcall.db.jsonb import jsonb_text
 from lastcall.deadlines.signals import IN_DOUBT, Signal
 from lastcall.errors import Conflict, Disabled, Invalid
-from lastcall.operations.codes import known
 from lastcall.operations.kinds import kind_named
 from lastcall.operations.machine import State
 from lastcall.operations.schedules import late_at
 from lastcall.operations.services.armed import Armer
-from lastcall.operations.signals import CLAIM_EXPIRY, LATE_CLAIMED, LATE_PENDING, SUBMISSION_RECOVERY, changed
-from lastcall.operations.tables import RESULT_BYTES_MOST
+from lastcall.operations.services.reported import bounded_result, checked_code
+from lastcall.operations.signals import (
+    CLAIM_EXPIRY,
+    FANOUT,
+    LATE_CLAIMED,
+    LATE_PENDING,
+    SUBMISSION_RECOVERY,
+    changed,
+)
 from lastcall.protocol.constants import CLAIM_LIFE, SUBMISSION_LIFE
 from lastcall.protocol.messages import OwnMemberEvidence
 from lastcall.protocol.outcomes import Outcome
@@ -41,17 +46,14 @@ from lastcall.protocol.outcomes import Outcome
 ANY_LANE_EVERY = 3
 """Every third claim of a connection goes to the oldest runnable row of any lane, so that no lane starves."""
 
-RESULT_FIELDS_MOST = 10
-RESULT_TEXT_MOST = 600
-"""Characters; a result is bounded (WRK-04)."""
+CLAIMS_MOST = 10
+"""How often one claim is tried again after a hundred rows that their events had changed, so that its answer comes in
+time; the next one goes on there."""
 
-RESULT_BYTES_SPARE = 200
-"""Bytes for the spaces that the database puts between the parts of a result."""
-
-_CODE = re.compile(r"[a-z0-9_]{1,100}")
 _CLAIM = "select * from claim_operation($1, $2, $3, $4, $5, $6, $7, $8, $9)"
 _AUTHORIZE = """
-    select * from authorize_operation($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
+    select * from authorize_operation(
+        $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)
 """
 _COMPLETE = "select * from complete_operation($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)"
 _REJECT = "select * from reject_operation($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"
@@ -126,9 +128,9 @@ class WorkerSteps:
         """
         await self._armer.arm(CLAIM_EXPIRY, CLAIM_LIFE)
         is_any_lane = self._claims[held.connection_id] % ANY_LANE_EVERY == ANY_LANE_EVERY - 1
-        row = await self._call(_CLAIM, *_sender(worker), journal_id, *_lease(held), is_any_lane)
+        row = await self._claim(worker, held, journal_id, is_any_lane)
         match row["outcome"]:
-            case "nothing":
+            case "nothing" | "more":
                 return None
             case "claimed":
                 pass
@@ -155,6 +157,17 @@ class WorkerSteps:
             life=row["expires_at"] - row["judged_at"],
         )
 
+    async def _claim(
+        self, worker: Worker, held: LeaseHeld, journal_id: UUID, is_any_lane: bool
+    ) -> asyncpg.Record:
+        for tries_left in reversed(range(CLAIMS_MOST)):
+            row = await self._call(_CLAIM, *_sender(worker), journal_id, *_lease(held), is_any_lane)
+            if row["has_settled"]:
+                self._say_after_verdicts(worker, held, row)
+            if row["outcome"] != "more" or not tries_left:
+                return row
+        raise AssertionError("The last try answers.")
+
     async def authorize(
         self,
         worker: Worker,
@@ -179,7 +192,6 @@ class WorkerSteps:
             kind.name,
             kind.permission,
             kind.feature,
-            list(kind.grants),
             kind.is_protective,
             evidence_body(evidence),
         )
@@ -188,7 +200,7 @@ class WorkerSteps:
                 # Whoever waits here for a connection waits with evidence that grows older.
                 waited = timedelta(seconds=self.clock.boot() - arrived)
                 age = timedelta(milliseconds=evidence.age_ms) + waited
-                row = await self._ask(connection, _AUTHORIZE, *arguments, age)
+                row = await self._ask(connection, _AUTHORIZE, *arguments, age, False, None, False, None)
         except BaseException:
             # It may also have put the row back, and nobody will hear when that is late or ready.
             settled_by = self._armer.later(IN_DOUBT)
@@ -229,14 +241,14 @@ class WorkerSteps:
             *_sender(worker),
             *_claim(claim),
             outcome.value,
-            None if code is None else _checked(code),
-            _bounded(result or {}),
+            None if code is None else checked_code(code),
+            bounded_result(result or {}),
             new_id(),
         )
         _raise_if_shut(row["outcome"])
         if row["outcome"] == "claim_unavailable":
             return Settled(is_recorded=False, state=None, code="claim_unavailable")
-        self._db.bus.deliver([changed(claim.club_id)])
+        self._db.bus.deliver(_ended(claim, row))
         return Settled(
             is_recorded=row["outcome"] == "recorded",
             state=_state(row),
@@ -246,7 +258,7 @@ class WorkerSteps:
 
     async def reject(self, worker: Worker, claim: ClaimHeld, code: str) -> Settled:
         """Record a definite failure before the submission (WRK-04)."""
-        row = await self._call(_REJECT, *_sender(worker), *_claim(claim), _checked(code))
+        row = await self._call(_REJECT, *_sender(worker), *_claim(claim), checked_code(code))
         return self._settled(claim, row)
 
     async def defer(self, worker: Worker, claim: ClaimHeld, code: str, delay: float | None) -> Settled:
@@ -259,7 +271,7 @@ class WorkerSteps:
         # Not one call in autocommit: how soon the row is late is known only when it is written, so what that says
         # must outlive an unclear COMMIT.
         async with self._db.transaction() as tx:
-            row = await tx.raw.fetchrow(_DEFER, *_sender(worker), *_claim(claim), _checked(code), delay)
+            row = await tx.raw.fetchrow(_DEFER, *_sender(worker), *_claim(claim), checked_code(code), delay)
             assert row is not None
             if row["outcome"] == "invalid_delay":
                 raise Invalid(
@@ -287,15 +299,23 @@ class WorkerSteps:
         _raise_if_shut(outcome)
         if outcome != "recorded":
             return Settled(is_recorded=False, state=None, code=outcome)
-        self._db.bus.deliver([changed(claim.club_id)])
+        self._db.bus.deliver(_ended(claim, row))
         return Settled(is_recorded=True, state=_state(row), code=row["code"])
 
     def _say_after_refusal(self, worker: Worker, claim: ClaimHeld, row: asyncpg.Record) -> None:
         if row["state"] is None:
             return
-        self._db.bus.deliver([changed(claim.club_id)])
+        self._db.bus.deliver(_ended(claim, row))
         if row["state"] == "pending":
             self._db.bus.deliver(_waiting(worker, row))
+
+    def _say_after_verdicts(self, worker: Worker, held: LeaseHeld, row: asyncpg.Record) -> None:
+        """What to say of the rows that a claim found changed by their events."""
+        self._db.bus.deliver(_ended(held, row))
+        if row["moved_due_at"] is not None:
+            self._db.bus.deliver([Signal(LATE_PENDING, late_at(row["moved_due_at"]))])
+        if row["moved_ready_at"] is not None:
+            self._db.bus.deliver([work(worker.account_id, row["moved_ready_at"])])
 
 
 def _sender(worker: Worker) -> tuple[object, ...]:
@@ -315,6 +335,12 @@ def _waiting(worker: Worker, row: asyncpg.Record) -> list[Signal]:
     return [Signal(LATE_PENDING, late_at(row["due_at"])), work(worker.account_id, row["ready_at"])]
 
 
+def _ended(held: LeaseHeld, row: asyncpg.Record) -> list[Signal | Hint]:
+    """What to say of a row that changed, and of what waits to be gone through since it ended."""
+    fanout = [] if row["fanout_at"] is None else [Signal(FANOUT, row["fanout_at"])]
+    return [*fanout, changed(held.club_id)]
+
+
 def _state(row: asyncpg.Record) -> State | None:
     return None if row["state"] is None else State(row["state"])
 
@@ -328,33 +354,3 @@ def _raise_if_shut(outcome: str) -> None:
             "This account may not work at present.",
             advice="Ask an operator to look at the account on the operator page.",
         )
-
-
-def _checked(code: str) -> str:
-    """The code if the registry has it; a newer collector's own becomes ``unrecognized`` rather than a lost
-    result.
-    """
-    if _CODE.fullmatch(code) is None:
-        raise Invalid(
-            "code_invalid", "A code has 1 to 100 lower-case letters, digits or underscores.", field="code"
-        )
-    return known(code)
-
-
-def _bounded(result: Mapping[str, str]) -> str | None:
-    if not result:
-        return None
-    if len(result) > RESULT_FIELDS_MOST or any(
-        len(name) > 100 or len(text) > RESULT_TEXT_MOST for name, text in result.items()
-    ):
-        raise Invalid(
-            "result_too_large",
-            f"A result has at most {RESULT_FIELDS_MOST} fields of {RESULT_TEXT_MOST} characters.",
-            field="result",
-        )
-    texts, most = dict(result), RESULT_TEXT_MOST
-    while len((stored := jsonb_text(texts)).encode()) > RESULT_BYTES_MOST - RESULT_BYTES_SPARE:
-        # Rather part of what VRChat said than no outcome.
-        most //= 2
-        texts = {name: text[:most] for name, text in result.items()}
-    return stored

@@ -1,11 +1,18 @@
 -- How a claim ends before anything was submitted: a definite failure, or one that passes.
 
--- Outcomes: recorded, or why the claim is not this worker's any more (the row is then left alone).
+-- Outcomes: recorded, or why the claim is not this worker's any more (the row is then left alone). ``fanout_at``: since
+-- when something of the club waits to be gone through.
+
+drop function if exists reject_operation(
+    uuid, integer, uuid, uuid, uuid, timestamptz, bigint, uuid, uuid, text);
+drop function if exists defer_operation(
+    uuid, integer, uuid, uuid, uuid, timestamptz, bigint, uuid, uuid, text, double precision);
+
 create or replace function reject_operation(
     p_account uuid, p_generation integer, p_worker uuid, p_club uuid, p_connection uuid, p_epoch timestamptz,
     p_token bigint, p_operation uuid, p_nonce uuid, p_code text
 )
-returns table (outcome text, judged_at timestamptz, state text, code text)
+returns table (outcome text, judged_at timestamptz, state text, code text, fanout_at timestamptz)
 language plpgsql volatile
 as $$
 declare
@@ -23,6 +30,7 @@ begin
         state := 'rejected';
         code := p_code;
         perform settle_unsent(p_club, p_operation, state, code, judged_at);
+        fanout_at := first_fanout(p_club);
     end if;
     return next;
 end
@@ -30,22 +38,26 @@ $$;
 
 -- Outcomes: recorded, invalid_delay, or why the claim is not this worker's any more. p_delay is in seconds;
 -- null means that the provider named none. It is compared in full with what is left of the grace before any
--- time is derived from it, and never shortened (RCV-09, WRK-18).
+-- time is derived from it, and never shortened (RCV-09, WRK-18). An event that moved is looked at first, because the
+-- grace is that of the due time as it is now (EVT-09).
 create or replace function defer_operation(
     p_account uuid, p_generation integer, p_worker uuid, p_club uuid, p_connection uuid, p_epoch timestamptz,
     p_token bigint, p_operation uuid, p_nonce uuid, p_code text, p_delay double precision
 )
 returns table (
-    outcome text, judged_at timestamptz, state text, code text, due_at timestamptz, ready_at timestamptz
+    outcome text, judged_at timestamptz, state text, code text, due_at timestamptz, ready_at timestamptz,
+    fanout_at timestamptz
 )
 language plpgsql volatile
 as $$
 declare
     v_row operations;
+    v_verdict text;
     v_microseconds numeric;
 begin
     perform lock_fleet_and_account_shared(p_account);
     perform from connection_gates g where g.club_id = p_club and g.connection_id = p_connection for share;
+    perform lock_events_of(array[p_club], array[p_operation]);
     select * into v_row from operations o where o.club_id = p_club and o.id = p_operation for no key update;
 
     judged_at := lastcall_now();
@@ -60,23 +72,32 @@ begin
     end if;
 
     outcome := 'recorded';
-    due_at := v_row.due_at;
+    select v.code, v.due_at into v_verdict, due_at from event_verdict(p_club, p_operation) as v;
     v_microseconds := ceil(greatest(coalesce(p_delay::numeric, 60), 1) * 1000000);
-    if v_row.preflight_failures >= transient_retries() then
+    if v_verdict <> 'event_rescheduled' then
+        state := refused_state(v_verdict);
+        code := v_verdict;
+    elsif v_row.preflight_failures >= transient_retries() then
         state := 'rejected';
         code := 'preflight_retries_exhausted';
-    elsif v_microseconds > extract(epoch from (v_row.due_at + operation_grace() - judged_at)) * 1000000 then
+    elsif v_microseconds > extract(epoch from (due_at + operation_grace() - judged_at)) * 1000000 then
         state := 'missed';
         code := 'late_window_elapsed';
     else
         state := 'pending';
         code := p_code;
-        ready_at := judged_at + v_microseconds * interval '1 microsecond';
         update operations o
-           set preflight_failures = o.preflight_failures + 1, ready_at = defer_operation.ready_at
+           set preflight_failures = o.preflight_failures + 1,
+               retry_at = judged_at + v_microseconds * interval '1 microsecond',
+               ready_at = judged_at + v_microseconds * interval '1 microsecond'
          where o.club_id = p_club and o.id = p_operation and o.state = 'claimed';
+        ready_at := judged_at + v_microseconds * interval '1 microsecond';
+    end if;
+    if v_verdict = 'event_rescheduled' then
+        ready_at := move_operation(p_club, p_operation, due_at);
     end if;
     perform settle_unsent(p_club, p_operation, state, code, judged_at);
+    fanout_at := first_fanout(p_club);
     return next;
 end
 $$;

@@ -78,6 +78,12 @@ begin
        and o.id = p_operation
        and o.state in ('pending', 'claimed')
        and o.submitted_at is null;
-    return found;
+    if not found then
+        return false;
+    end if;
+    if p_state <> 'pending' then
+        perform operation_ended(p_club, array[p_operation], p_now);
+    end if;
+    return true;
 end
 $$;

@@ -7,6 +7,7 @@ drop function if exists role_refusal(operations, jsonb);
 drop function if exists claim_obstacle(uuid, integer, uuid, uuid, uuid, timestamptz, bigint, timestamptz);
 drop function if exists club_is_open(uuid);
 drop function if exists authority(operations, uuid, text, text, text[], boolean, timestamptz);
+drop function if exists is_role_of_group(jsonb, text);
 
 -- A paused club goes on with what was reviewed; an archived one sends nothing.
 create or replace function club_sends(p_club_state text) returns boolean
@@ -48,18 +49,59 @@ create or replace function is_protected_target(p_payload jsonb, p_body jsonb) re
 language sql immutable
 as $$ select lower(p_payload ->> 'targetUserId') in (lower(p_body ->> 'ownerId'), lower(p_body ->> 'userId')) $$;
 
--- A role that is handed out must be one of the group's now; no role is no obstacle. VRChat's ids are compared without
+-- A dependent invitation is sent as the invitation that it has become.
+create or replace function is_sent_as(p_stored text, p_sent text) returns boolean
+language sql immutable
+as $$
+    select p_stored = p_sent or p_stored = 'invite_to_created_instance' and p_sent = 'invite_to_instance'
+$$;
+
+-- The account and the target were seen to be friends, not longer ago than evidence lives; what was seen in the future
+-- is no evidence.
+create or replace function is_friendly(
+    p_payload jsonb, p_friend text, p_is_friend boolean, p_seen_at timestamptz, p_now timestamptz
+) returns boolean
+language sql immutable
+as $$
+    select coalesce(
+        p_is_friend
+        and lower(p_friend) = lower(p_payload ->> 'targetUserId')
+        and p_seen_at between p_now - evidence_life() and p_now,
+        false)
+$$;
+
+-- The roles that a payload names must be the group's now; no role is no obstacle. VRChat's ids are compared without
 -- regard to case, but they come in one case nearly always.
-create or replace function is_role_of_group(p_body jsonb, p_role text) returns boolean
+create or replace function are_roles_of_group(p_body jsonb, p_payload jsonb) returns boolean
 language plpgsql immutable
 as $$
+declare
+    v_role constant text := p_payload ->> 'roleId';
 begin
-    if p_role is null or p_body -> 'roles' @> jsonb_build_array(jsonb_build_object('id', p_role)) then
+    if p_payload ? 'roleIds' then
+        return not exists (
+            select lower(named) from jsonb_array_elements_text(p_payload -> 'roleIds') as r (named)
+            except
+            select lower(role ->> 'id') from jsonb_array_elements(p_body -> 'roles') as r (role));
+    end if;
+    if v_role is null or p_body -> 'roles' @> jsonb_build_array(jsonb_build_object('id', v_role)) then
         return true;
     end if;
     return exists (
-        select from jsonb_array_elements(p_body -> 'roles') as r (role) where lower(r.role ->> 'id') = lower(p_role));
+        select from jsonb_array_elements(p_body -> 'roles') as r (role) where lower(r.role ->> 'id') = lower(v_role));
 end
+$$;
+
+-- An instance for everybody needs a group that everybody may see, and roles are named for members only.
+create or replace function has_instance_options(p_body jsonb, p_payload jsonb) returns boolean
+language sql immutable
+as $$
+    select case p_payload ->> 'access'
+        when 'public' then coalesce(p_body ->> 'privacy' = 'default', false)
+            and coalesce(p_payload -> 'roleIds', '[]') = '[]'
+        when 'plus' then coalesce(p_payload -> 'roleIds', '[]') = '[]'
+        else true
+    end
 $$;
 
 -- Why an operation may not be sent under the authority that stands now, or null; with the evidence that says what the
@@ -85,8 +127,9 @@ as $$
                when e.body ->> 'memberStatus' is distinct from 'member' then 'membership'
                when not holds_grants(e.body, p_grants) then 'provider_permissions'
                when p_is_protective and is_protected_target(p_payload, e.body) then 'protected_target'
-               when not is_role_of_group(e.body, p_payload ->> 'roleId') then 'role_scope'
+               when not are_roles_of_group(e.body, p_payload) then 'role_scope'
                when p_payload ->> 'roleId' is not null and not p.may_assign then 'role_not_assignable'
+               when not has_instance_options(e.body, p_payload) then 'invalid_instance_options'
            end,
            e.body, e.observed_at
       from person_standing(p_club, p_actor, p_permission, p_payload ->> 'roleId') as p
