@@ -7,10 +7,11 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from operations_world import ROLE, World, user
+from operations_world import GROUP, ROLE, World, user
 
 from lastcall.connections.evidence import evidence_body
 from lastcall.operations.services.worker import ClaimHeld
+from lastcall.protocol.messages import FriendshipSeen
 
 OTHER_ROLE = "grol_00000000-0000-4000-8000-0000000000ff"
 
@@ -95,6 +96,23 @@ async def test_only_somebody_just_seen_to_be_a_friend_is_invited(
     )
     assert answer == outcome
     assert await world.state(operation_id) == ("submitted" if outcome == "authorized" else "rejected")
+
+
+@pytest.mark.parametrize("is_friend", [True, False])
+async def test_the_worker_tells_who_is_a_friend_when_it_asks_to_invite(world: World, is_friend: bool) -> None:
+    await world.run("update connections set features = features || '{instances}'")
+    fields = {
+        "targetUserId": user(1),
+        "worldId": "wrld_00000000-0000-4000-8000-000000000001",
+        "instanceId": f"12345~group({GROUP})~groupAccessType(members)",
+    }
+    operation_id, held = await world.claimed({"kind": "invite_to_instance", **fields})
+    seen = FriendshipSeen(target_user_id=user(1), is_friend=is_friend, age_ms=500)
+    verdict = await world.steps.authorize(
+        world.worker, held, "invite_to_instance", world.evidence(), friendship=seen
+    )
+    assert verdict.code == (None if is_friend else "recipient_eligibility")
+    assert await world.state(operation_id) == ("submitted" if is_friend else "rejected")
 
 
 async def test_a_dependent_invitation_is_sent_as_the_invitation_it_became(world: World) -> None:

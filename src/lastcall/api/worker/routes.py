@@ -204,7 +204,12 @@ async def authorize(request: WorkerRequest, services: NamedDependency[WorkerServ
     arrived = services.steps.clock.boot()
     call, worker = await admit(request, services.keys, Authorize)
     verdict = await services.steps.authorize(
-        worker, claim_held(call.claim), call.kind, call.evidence, arrived=arrived
+        worker,
+        claim_held(call.claim),
+        call.kind,
+        call.evidence,
+        friendship=call.friendship,
+        arrived=arrived,
     )
     return _answer(
         AuthorizeAnswer(is_authorized=verdict.is_authorized, code=verdict.code, state=verdict.state)

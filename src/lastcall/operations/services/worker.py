@@ -40,7 +40,7 @@ from lastcall.operations.signals import (
     changed,
 )
 from lastcall.protocol.constants import CLAIM_LIFE, SUBMISSION_LIFE
-from lastcall.protocol.messages import OwnMemberEvidence
+from lastcall.protocol.messages import FriendshipSeen, OwnMemberEvidence
 from lastcall.protocol.outcomes import Outcome
 
 ANY_LANE_EVERY = 3
@@ -175,13 +175,14 @@ class WorkerSteps:
         kind_name: str,
         evidence: OwnMemberEvidence,
         *,
+        friendship: FriendshipSeen | None = None,
         arrived: float | None = None,
     ) -> Verdict:
         """The last check before the one write; authorized means that the row says *submitted* from now on.
 
-        ``evidence.age_ms`` was true when the call ``arrived`` (boot time of ``clock``; now when it is left
-        out). Raises for a key that is not current and for an account that may not work; every other refusal
-        is an answer.
+        ``friendship`` is asked of the kinds whose target must be a friend. The ages of what was seen were true when
+        the call ``arrived`` (boot time of ``clock``; now when it is left out). Raises for a key that is not current
+        and for an account that may not work; every other refusal is an answer.
         """
         arrived = self.clock.boot() if arrived is None else arrived
         kind = kind_named(kind_name)
@@ -200,7 +201,8 @@ class WorkerSteps:
                 # Whoever waits here for a connection waits with evidence that grows older.
                 waited = timedelta(seconds=self.clock.boot() - arrived)
                 age = timedelta(milliseconds=evidence.age_ms) + waited
-                row = await self._ask(connection, _AUTHORIZE, *arguments, age, False, None, False, None)
+                friend = _friend(friendship, waited)
+                row = await self._ask(connection, _AUTHORIZE, *arguments, age, kind.needs_friend, *friend)
         except BaseException:
             # It may also have put the row back, and nobody will hear when that is late or ready.
             settled_by = self._armer.later(IN_DOUBT)
@@ -328,6 +330,13 @@ def _lease(held: LeaseHeld) -> tuple[object, ...]:
 
 def _claim(claim: ClaimHeld) -> tuple[object, ...]:
     return *_lease(claim), claim.operation_id, claim.nonce
+
+
+def _friend(seen: FriendshipSeen | None, waited: timedelta) -> tuple[str | None, bool, timedelta | None]:
+    """Who was looked up, whether they are a friend, and how long ago."""
+    if seen is None:
+        return None, False, None
+    return seen.target_user_id, seen.is_friend, timedelta(milliseconds=seen.age_ms) + waited
 
 
 def _waiting(worker: Worker, row: asyncpg.Record) -> list[Signal]:
