@@ -88,6 +88,47 @@ CREATE INDEX audit_log_actor_person_id_created_at_id_idx ON audit_log USING btre
 CREATE INDEX audit_log_created_at_id_idx ON audit_log USING btree (created_at, id);
 CREATE INDEX audit_log_subject_created_at_id_idx ON audit_log USING btree (subject, created_at, id);
 
+create table calendar_import_items (
+    club_id uuid not null,
+    id uuid not null,
+    import_id uuid not null,
+    position integer not null,
+    uid text not null,
+    change text not null,
+    fields jsonb not null,
+    notes text[] default '{}'::text[] not null,
+    event_id uuid,
+    event_revision integer,
+    decision text,
+    problem text,
+    constraint calendar_import_items_pkey PRIMARY KEY (club_id, id),
+    constraint calendar_import_items_club_id_import_id_position_key UNIQUE (club_id, import_id, "position"),
+    constraint calendar_import_items_change_check CHECK (((change = ANY (ARRAY['new'::text, 'changed'::text, 'same'::text, 'cancelled'::text, 'unreadable'::text])) AND ((change <> 'unreadable'::text) OR (problem IS NOT NULL)))),
+    constraint calendar_import_items_decision_check CHECK ((((decision IS NULL) OR (decision = ANY (ARRAY['applied'::text, 'skipped'::text]))) AND ((decision IS DISTINCT FROM 'applied'::text) OR (event_id IS NOT NULL)) AND ((change <> ALL (ARRAY['changed'::text, 'same'::text, 'cancelled'::text])) OR (event_id IS NOT NULL)) AND ((event_revision IS NULL) OR (event_id IS NOT NULL)))),
+    constraint calendar_import_items_club_id_event_id_fkey FOREIGN KEY (club_id, event_id) REFERENCES events(club_id, id),
+    constraint calendar_import_items_club_id_import_id_fkey FOREIGN KEY (club_id, import_id) REFERENCES calendar_imports(club_id, id) ON DELETE CASCADE
+);
+CREATE INDEX calendar_import_items_club_id_event_id_idx ON calendar_import_items USING btree (club_id, event_id) WHERE (event_id IS NOT NULL);
+
+create table calendar_imports (
+    club_id uuid not null,
+    id uuid not null,
+    source_kind text not null,
+    source text not null,
+    name text not null,
+    zone text not null,
+    notes text[] default '{}'::text[] not null,
+    revision integer default 1 not null,
+    created_by uuid not null,
+    created_at timestamp with time zone default lastcall_now() not null,
+    constraint calendar_imports_pkey PRIMARY KEY (club_id, id),
+    constraint calendar_imports_source_kind_check CHECK ((source_kind = ANY (ARRAY['file'::text, 'feed'::text]))),
+    constraint calendar_imports_club_id_fkey FOREIGN KEY (club_id) REFERENCES clubs(id) ON DELETE CASCADE,
+    constraint calendar_imports_created_by_fkey FOREIGN KEY (created_by) REFERENCES people(id)
+);
+CREATE INDEX calendar_imports_club_id_created_at_id_idx ON calendar_imports USING btree (club_id, created_at, id);
+CREATE INDEX calendar_imports_created_at_idx ON calendar_imports USING btree (created_at);
+
 create table club_gates (
     club_id uuid not null,
     generation bigint default 0 not null,

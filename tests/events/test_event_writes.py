@@ -10,10 +10,10 @@ from tests.clubs.house import House
 
 from lastcall.errors import Conflict, Invalid, NotFound
 from lastcall.events import listeners
+from lastcall.events.fields import EventFields
 from lastcall.events.listeners import EventChange, on_event_change
 from lastcall.events.queries import EventStatus, EventView, Publication, read_event
 from lastcall.events.services.write import (
-    EventFields,
     cancel_event,
     create_event,
     edit_event,

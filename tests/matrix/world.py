@@ -24,8 +24,11 @@ from lastcall.connections.connect import connect_club
 from lastcall.connections.states import Feature
 from lastcall.db.database import Database
 from lastcall.db.ids import new_id
+from lastcall.events.fields import EventFields
+from lastcall.events.import_queries import ImportView
 from lastcall.events.queries import EventView
-from lastcall.events.services.write import EventFields, create_event
+from lastcall.events.services.importing import import_file
+from lastcall.events.services.write import create_event
 from lastcall.events.times import Timed
 from lastcall.mail.mailer import Mailer
 from lastcall.operations.schedules import Immediate
@@ -66,6 +69,7 @@ class World:
     connection_id: UUID
     queued: Enqueued
     event: EventView
+    document: ImportView
     cases: list[Case] = field(default_factory=list)
     numbers: Iterator[int] = field(default_factory=itertools.count)
 
@@ -141,6 +145,9 @@ async def build(db: Database, needed: Collection[frozenset[Permission]]) -> Worl
             Immediate(),
         ),
         event=await create_event(db, owner, club_id, AN_EVENT),
+        document=await import_file(
+            db, owner, club_id, "evenings.ics", b"BEGIN:VCALENDAR\r\nEND:VCALENDAR\r\n"
+        ),
     )
     world.cases = [*_people(world), *await _staff(world, needed)]
     other = await person(db, "stranger")

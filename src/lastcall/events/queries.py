@@ -186,8 +186,15 @@ async def read_event(
     tx: Reader, club_id: UUID, event_id: UUID, visible: Sequence[ColumnElement[bool]] = ()
 ) -> EventView | None:
     """One event that was not removed, whoever asks; within a command that asked who may."""
-    found = await _views(tx, club_id, _events(club_id).where(Event.id == event_id, *visible))
+    found = await read_events(tx, club_id, Event.id == event_id, *visible)
     return found[0] if found else None
+
+
+async def read_events(tx: Reader, club_id: UUID, *which: ColumnElement[bool]) -> list[EventView]:
+    """All such events that were not removed, in order of their times; as ``read_event``."""
+    rows = (await tx.execute(_events(club_id).where(*which).order_by(Event.sort_at, Event.id))).all()
+    worlds = await _worlds(tx, club_id, [row.id for row in rows])
+    return [_view(row, worlds.get(row.id, ())) for row in rows]
 
 
 def _visible(standing: Standing) -> list[ColumnElement[bool]]:
@@ -214,12 +221,6 @@ async def _page(
     rows, behind = cut((await tx.execute(statement.limit(limit + 1))).all(), limit, listing, _cursor)
     worlds = await _worlds(tx, club_id, [row.id for row in rows])
     return EventPage(tuple(_view(row, worlds.get(row.id, ())) for row in rows), behind)
-
-
-async def _views(tx: Reader, club_id: UUID, statement: Select[*tuple[Any, ...]]) -> list[EventView]:
-    rows = (await tx.execute(statement)).all()
-    worlds = await _worlds(tx, club_id, [row.id for row in rows])
-    return [_view(row, worlds.get(row.id, ())) for row in rows]
 
 
 def _view(row: Row[Any], worlds: Sequence[WorldView]) -> EventView:

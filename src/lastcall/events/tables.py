@@ -1,11 +1,14 @@
-"""Events of clubs and the worlds they are in. The one writer is ``services/write.py`` (EVT-01)."""
+"""Events of clubs and the worlds they are in, whose one writer is ``services/write.py`` (EVT-01); and import documents,
+which say what a calendar elsewhere holds and wait for somebody to review them (EVT-02)."""
 
 from __future__ import annotations
 
 from datetime import date, datetime
+from typing import Any
 from uuid import UUID
 
-from sqlalchemy import CheckConstraint, ForeignKey, Index, UniqueConstraint, text
+from sqlalchemy import CheckConstraint, ForeignKey, Index, Text, UniqueConstraint, text
+from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.orm import Mapped, mapped_column
 
 from lastcall.db.base import Base, TenantTable, tenant_reference
@@ -94,3 +97,64 @@ class EventWorld(TenantTable, Base):
     name: Mapped[str] = mapped_column(server_default=text("''"))
     confirmation: Mapped[str] = mapped_column(server_default=text("'suggested'"))
     created_at: Mapped[datetime] = mapped_column(server_default=DATABASE_NOW)
+
+
+class CalendarImport(TenantTable, Base):
+    """One reading of a calendar. ``source`` names the file or the host of the feed, never the feed's address: it is
+    often the key to a private calendar. ``revision`` rises with each review, and is what a review is compared with."""
+
+    __tablename__ = "calendar_imports"
+    __table_args__ = (
+        CheckConstraint("source_kind in ('file', 'feed')", name="source_kind"),
+        Index(None, "club_id", "created_at", "id"),
+        Index(None, "created_at"),
+    )
+
+    club_id: Mapped[UUID] = mapped_column(
+        ForeignKey("clubs.id", ondelete="CASCADE"), primary_key=True, sort_order=-2
+    )
+    source_kind: Mapped[str]
+    source: Mapped[str]
+    name: Mapped[str]
+    zone: Mapped[str]
+    notes: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default=text("'{}'"))
+    revision: Mapped[int] = mapped_column(server_default=text("1"))
+    created_by: Mapped[UUID] = mapped_column(ForeignKey("people.id"))
+    created_at: Mapped[datetime] = mapped_column(server_default=DATABASE_NOW)
+
+
+class CalendarImportItem(TenantTable, Base):
+    """One date of an import document: what the calendar says (``fields``), and what that was beside the club's events
+    when it was read. ``event_revision`` is the one that ``change`` was judged by. ``event_id`` is the event that the
+    date belongs to, and of a new one the event that applying it made. ``problem`` says why it cannot be applied."""
+
+    __tablename__ = "calendar_import_items"
+    __table_args__ = (
+        tenant_reference("calendar_imports", "import_id", on_delete="cascade"),
+        tenant_reference("events", "event_id"),
+        UniqueConstraint("club_id", "import_id", "position"),
+        CheckConstraint(
+            "change in ('new', 'changed', 'same', 'cancelled', 'unreadable')"
+            " and (change <> 'unreadable' or problem is not null)",
+            name="change",
+        ),
+        CheckConstraint(
+            "(decision is null or decision in ('applied', 'skipped'))"
+            " and (decision is distinct from 'applied' or event_id is not null)"
+            " and (change not in ('changed', 'same', 'cancelled') or event_id is not null)"
+            " and (event_revision is null or event_id is not null)",
+            name="decision",
+        ),
+        Index(None, "club_id", "event_id", postgresql_where=text("event_id is not null")),
+    )
+
+    import_id: Mapped[UUID]
+    position: Mapped[int]
+    uid: Mapped[str]
+    change: Mapped[str]
+    fields: Mapped[dict[str, Any]]
+    notes: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default=text("'{}'"))
+    event_id: Mapped[UUID | None]
+    event_revision: Mapped[int | None]
+    decision: Mapped[str | None]
+    problem: Mapped[str | None]

@@ -6,6 +6,7 @@ import unicodedata
 
 from lastcall.errors import Invalid
 
+TITLE_LENGTH = 120  # characters
 DESCRIPTION_LENGTH = 5000  # characters
 
 

@@ -6,7 +6,7 @@ listeners (``events.listeners``) and hints live pages, in one transaction. It jo
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 from uuid import UUID
 
@@ -22,18 +22,16 @@ from lastcall.db.database import Database
 from lastcall.db.ids import new_id
 from lastcall.db.transaction import Transaction
 from lastcall.errors import Conflict, Invalid, NotFound
+from lastcall.events.fields import EventFields, valid_fields
 from lastcall.events.listeners import EventChange, event_changed
 from lastcall.events.queries import EventStatus, EventView, Publication, event_unknown, read_event
 from lastcall.events.tables import Event, EventWorld
-from lastcall.events.texts import valid_description
-from lastcall.events.times import EventTime, Timed, columns_of, valid_time
+from lastcall.events.times import Timed, columns_of
 from lastcall.events.worlds import Confirmation, is_world_id
-from lastcall.local_time import valid_zone
 from lastcall.names import valid_name
 from lastcall.people.actor import Actor
 from lastcall.people.scopes import Scope
 
-TITLE_LENGTH = 120  # characters
 WORLD_NAME_LENGTH = 120  # characters
 WORLD_ID_LENGTH = 100  # characters; a world's id has 41
 EVENTS_MOST = 2000
@@ -41,16 +39,6 @@ EVENTS_MOST = 2000
 WORLDS_MOST = 50
 """Worlds linked to one event at most."""
 TOPIC = "events"  # of the hints for live pages
-
-
-@dataclass(frozen=True)
-class EventFields:
-    """All that an event's form holds. ``zone`` is the IANA name in which its times are shown."""
-
-    title: str
-    time: EventTime
-    zone: str
-    description: str = ""
 
 
 async def create_event(
@@ -223,16 +211,6 @@ async def unlink_world(db: Database, actor: Actor, club_id: UUID, event_id: UUID
         await tx.execute(delete(EventWorld).where(EventWorld.club_id == club_id, EventWorld.id == link_id))
         details = {"world": link.world_id}
         return await _write(tx, actor, club_id, before, "event.world_unlinked", {}, details)
-
-
-def valid_fields(fields: EventFields) -> EventFields:
-    """The fields as they are stored. Raises ``Invalid`` with the field."""
-    return EventFields(
-        title=valid_name(fields.title, field="title", most=TITLE_LENGTH, what="The title"),
-        time=valid_time(fields.time),
-        zone=valid_zone(fields.zone),
-        description=valid_description(fields.description),
-    )
 
 
 async def _set_publication(
