@@ -7,7 +7,7 @@ from alembic import op
 from sqlalchemy.dialects import postgresql
 
 revision = "0061_calendar_imports"
-down_revision = "0080_notices"
+down_revision = "0067_operation_events"
 branch_labels = None
 depends_on = None
 
