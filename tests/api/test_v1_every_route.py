@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from litestar.routes import HTTPRoute
 from tests.api.v1_kit import Api, Program, check, open_api
-from tests.api.v1_things import things
+from tests.api.v1_things import WORLD_ID, things
 from tests.web.conftest import user
 
 from lastcall.api.v1.api import PATH
@@ -44,12 +44,13 @@ class Line:
 
 
 READ, ACCOUNT, STAFF = Scope.READ, Scope.ACCOUNT, Scope.STAFF
-CLUBS, ACCESS, OPERATIONS = Scope.CLUBS, Scope.ACCESS, Scope.OPERATIONS
+CLUBS, ACCESS, OPERATIONS, EVENTS = Scope.CLUBS, Scope.ACCESS, Scope.OPERATIONS, Scope.EVENTS
 OWN: dict[str, Any] = {"lacking": None, "other": None}
 OPERATOR: dict[str, Any] = {"needs": Scope.OPERATOR, "who": "operator", "other": 403}
 ROLE = {"name": "Door", "description": "", "permissions": [], "assignableRoleIds": [], "providerRoleIds": []}
 SETTINGS = {"name": "Night Shift", "slug": "night-shift", "zone": "UTC", "retentionDays": 90}
 ONE_BAN = {"requestId": "walk-request-1", "payloads": [{"kind": "ban_member", "targetUserId": user(1)}]}
+EVENT = {"title": "Night", "zone": "UTC", "time": {"kind": "date_only", "date": "2030-01-01"}}
 SEEN = "{seen}"
 """The ``updatedAt`` of the thing in the address, as the walk reads it just before."""
 
@@ -116,6 +117,22 @@ LINES: dict[str, Line] = {
         OPERATIONS, 200, lacking=404, body={"revision": 2}
     ),
     "POST /clubs/{club}/requests/{request_id}/cancel": Line(OPERATIONS, 200, lacking=404),
+    "GET /local-time": Line(
+        None, 200, unknown=None, query="?local=2026-10-25T02:30&zone=Europe/Berlin", **OWN
+    ),
+    "GET /clubs/{club}/events": Line(READ, 200, lacking=200),
+    "GET /clubs/{club}/events/timed": Line(READ, 200, lacking=200),
+    "GET /clubs/{club}/events/{event_id}": Line(READ, 200, lacking=200),
+    "POST /clubs/{club}/events": Line(EVENTS, 201, body=EVENT),
+    "PUT /clubs/{club}/events/{event_id}": Line(EVENTS, 200, body={**EVENT, "description": "", "seen": 2}),
+    "POST /clubs/{club}/events/{event_id}/cancel": Line(EVENTS, 200),
+    "POST /clubs/{club}/events/{event_id}/reinstate": Line(EVENTS, 200),
+    "POST /clubs/{club}/events/{event_id}/unpublish": Line(EVENTS, 200),
+    "POST /clubs/{club}/events/{event_id}/publish": Line(EVENTS, 200),
+    "POST /clubs/{club}/events/{event_id}/worlds": Line(EVENTS, 200, body={"worldId": WORLD_ID}),
+    "POST /clubs/{club}/events/{event_id}/worlds/{link_id}/confirm": Line(EVENTS, 200),
+    "DELETE /clubs/{club}/events/{event_id}/worlds/{link_id}": Line(EVENTS, 200),
+    "DELETE /clubs/{club}/events/{event_id}": Line(EVENTS, 204),
     "PUT /clubs/{club}/connections/{connection_id}/stop": Line(
         Scope.CONNECTION, 204, body={"isStopped": True}
     ),

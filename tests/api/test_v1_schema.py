@@ -29,7 +29,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 from tests.api.v1_kit import Api, open_api
-from tests.api.v1_things import things
+from tests.api.v1_things import WORLD_ID, things
 from tests.web.conftest import user
 
 from lastcall.api.v1.api import api_routes
@@ -112,6 +112,9 @@ def meant(ids: dict[str, str]) -> dict[str, Any]:
         "payloads": [{"kind": "ban_member", "targetUserId": user(1)}],
         "payload": {"kind": "invite_member", "targetUserId": user(8)},
         "schedule": {"kind": "immediate"},
+        "time": {"kind": "timed", "startsAt": "2030-01-01T20:00:00+01:00"},
+        "title": "Night",
+        "worldId": WORLD_ID,
         "confirmBanned": [],
     }
 

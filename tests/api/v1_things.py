@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
 from tests.api.v1_kit import Api
 
 from lastcall.access.acceptance import accept_invite
 from lastcall.access.invites import create_invite
 from lastcall.db.ids import decode_id, encode_id
+from lastcall.events.queries import Publication
+from lastcall.events.services.write import EventFields, create_event, link_world
+from lastcall.events.times import Timed
 from lastcall.people.service import add_person
 from lastcall.people.sign_in import make_sign_in_link, redeem_sign_in_link
+
+WORLD_ID = "wrld_00000000-0000-4000-8000-000000000001"
 
 
 async def things(api: Api) -> dict[str, str]:
@@ -25,6 +32,9 @@ async def things(api: Api) -> dict[str, str]:
     made = await accept_invite(world.db, world.actors["guest"], asked.token)
     invite = await create_invite(world.db, owner, world.club_id, [decode_id(role_id)])
     open_invite = await create_invite(world.db, owner, world.club_id, [decode_id(role_id)])
+    fields = EventFields("Opening", Timed(datetime.now(UTC) + timedelta(days=3)), "Europe/Berlin")
+    event = await create_event(world.db, owner, world.club_id, fields, publication=Publication.PUBLISHED)
+    event = await link_world(world.db, owner, world.club_id, event.id, WORLD_ID)
     session_id = owner.session_id
     assert session_id is not None
     return {
@@ -38,6 +48,8 @@ async def things(api: Api) -> dict[str, str]:
         "request_id": encode_id(queued.request_id),
         "account_id": encode_id(world.key.account_id),
         "connection_id": encode_id(world.connection_id),
+        "event_id": encode_id(event.id),
+        "link_id": encode_id(event.worlds[0].id),
         "session_id": encode_id(session_id),
         "token_id": encode_id(token_id),
         "invite_token": open_invite.token,

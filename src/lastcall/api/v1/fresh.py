@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from lastcall.api.v1.event_shapes import event_shape
 from lastcall.api.v1.routes.clubs import settings_shape
 from lastcall.api.v1.routes.operations import operation_shape
 from lastcall.api.v1.routes.staff import role_shape
 from lastcall.api.v1.routes.visibility import visibility_shape
 from lastcall.clubs.queries import ClubSettings, RoleView
 from lastcall.clubs.visibility import VisibilityView
+from lastcall.events.queries import EventView
 from lastcall.operations.views import OperationView
 
 _SHAPES: dict[type, Callable[[Any], Any]] = {
     ClubSettings: settings_shape,
+    EventView: event_shape,
     OperationView: operation_shape,
     RoleView: role_shape,
     VisibilityView: visibility_shape,

@@ -6,6 +6,7 @@ from lastcall.api.v1.routes import (
     activity,
     clock,
     clubs,
+    events,
     fleet,
     invites,
     join_requests,
@@ -28,6 +29,7 @@ HANDLERS = (
     *operations.HANDLERS,
     *requests.HANDLERS,
     *clock.HANDLERS,
+    *events.HANDLERS,
     *people.HANDLERS,
     *fleet.HANDLERS,
 )

@@ -1,4 +1,4 @@
-"""The server's time."""
+"""The server's time, and what a zone's clock means by one."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from litestar.params import QueryParameter
 from lastcall.api.v1.answers import answers
 from lastcall.api.v1.shapes import Shape
 from lastcall.db.database import Database
+from lastcall.errors import Invalid
+from lastcall.local_time import ClockChange, LocalTime, in_zone
 from lastcall.operations.server_clock import NONCE_PATTERN, server_clock
 from lastcall.people.actor import Actor
 
@@ -41,4 +43,56 @@ async def read_clock(
     return Clock(nonce=reading.nonce, now=reading.now)
 
 
-HANDLERS = (read_clock,)
+class InstantMeant(Shape, frozen=True):
+    """The instant `at`, and what the zone's clock shows then. `change` and `words` are there when the clock skips the
+    time that was asked for (`gap`) or shows it twice on that day (`fold_first`, `fold_second`).
+    """
+
+    at: datetime
+    local: datetime
+    zone: str
+    change: ClockChange | None
+    words: str | None
+
+
+@get("/local-time", tags=["Operations"], responses=answers())
+async def read_local_time(
+    local: Annotated[
+        str,
+        QueryParameter(
+            max_length=40, description="What the clock shows, like 2026-10-25T02:30, without a zone."
+        ),
+    ],
+    zone: Annotated[str, QueryParameter(max_length=100, description="An IANA name, like Europe/Berlin.")],
+    second: Annotated[
+        bool, QueryParameter(description="Of a time that comes twice, the second one.")
+    ] = False,
+) -> InstantMeant:
+    """Which instant a time in a zone is, as pages reckon it too. All other calls take instants."""
+    found = local_instant(local, zone, second=second)
+    return InstantMeant(
+        at=found.instant,
+        local=found.local,
+        zone=zone,
+        change=found.change,
+        words=None if found.change is None else found.change.words,
+    )
+
+
+def local_instant(local: str, zone: str, *, second: bool) -> LocalTime:
+    """The instant that somebody means by a time without a zone. Raises ``Invalid`` with the field."""
+    try:
+        shown = datetime.fromisoformat(local)
+        if shown.tzinfo is not None:
+            raise ValueError
+        return in_zone(shown, zone, second=second)
+    except (ValueError, OverflowError) as error:
+        raise Invalid(
+            "local_time_malformed",
+            "That is no date and time without a zone.",
+            advice="Write it like 2026-10-25T02:30.",
+            field="local",
+        ) from error
+
+
+HANDLERS = (read_clock, read_local_time)
