@@ -9,8 +9,8 @@ from msgspec import Meta
 
 from lastcall.api.v1.shapes import Id, Input, Shape, utc
 from lastcall.db.ids import encode_id
+from lastcall.events.fields import EventFields
 from lastcall.events.queries import EventStatus, EventView, PickedEvent, Publication
-from lastcall.events.services.write import EventFields
 from lastcall.events.times import DateOnly, EventTime, Timed, TimeTba
 from lastcall.events.worlds import Confirmation
 
