@@ -1676,6 +1676,12 @@ CREATE OR REPLACE FUNCTION first_fanout(p_club uuid)
  STABLE
 AS $function$ select min(f.created_at) from operation_fanouts f where f.club_id = p_club $function$;
 
+CREATE OR REPLACE FUNCTION first_notice_mail()
+ RETURNS timestamp with time zone
+ LANGUAGE sql
+ STABLE
+AS $function$ select n.mail_at from operation_notices n where n.mail_at is not null order by n.mail_at, n.id limit 1 $function$;
+
 CREATE OR REPLACE FUNCTION fleet_gate_key()
  RETURNS bigint
  LANGUAGE sql
@@ -2075,6 +2081,7 @@ begin
            select from operations d
             where d.club_id = o.club_id and d.depends_on = o.id and d.completed_at is null)
         on conflict (club_id, subject_kind, subject_id) do update set after = null;
+    perform note_outcomes(p_club, p_operations, p_now);
 end
 $function$;
 

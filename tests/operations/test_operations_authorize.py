@@ -317,8 +317,12 @@ async def test_the_recovery_is_armed_before_the_authorization_is_sent(world: Wor
     deadline = heard[0].deadline
     assert deadline is not None
     assert abs(deadline - now - SUBMISSION_LIFE) < timedelta(seconds=30)
-    # Had it put the row back, somebody would have to look when that is late, and ready.
-    assert [signal.owner for signal in heard[1:]] == ["operation_late_pending", f"work:{world.account_id}"]
+    # Had it put the row back, somebody would have to look when that is late, and ready; or told that it was refused.
+    assert [signal.owner for signal in heard[1:]] == [
+        "operation_late_pending",
+        "operation_mail",
+        f"work:{world.account_id}",
+    ]
     assert all(signal.deadline is not None and signal.deadline > now for signal in heard[1:])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from uuid import UUID
 
 from lastcall.db.bus import Hint
@@ -18,6 +19,11 @@ FANOUT = "operation_fanout"
 TOPIC = "scheduled"
 """Topic of the ``Hint`` for pages that show operations."""
 
+MAIL_AFTER = timedelta(seconds=60)
+"""How long after the first end of a batch its mail waits for the others. The SQL has the same."""
+
+_WAITING = f"select first_fanout($1) as {FANOUT}, first_notice_mail() as {OPERATION_MAIL}"
+
 
 def changed(club_id: UUID) -> Hint:
     """Operations of this club changed."""
@@ -25,9 +31,11 @@ def changed(club_id: UUID) -> Hint:
 
 
 async def say_ended(tx: Transaction, club_id: UUID) -> None:
-    """Say, in the transaction in which operations of the club ended, that they changed, and that what depended on them
-    waits to be gone through, if it does."""
-    fanout_at = await tx.raw.fetchval("select first_fanout($1)", club_id)
-    if fanout_at is not None:
-        tx.publish(Signal(FANOUT, fanout_at))
+    """Say, in the transaction in which operations of the club ended, that they changed; and what waits since then, if
+    anything does: what depended on them to be gone through, what did not end well to be mailed."""
+    row = await tx.raw.fetchrow(_WAITING, club_id)
+    assert row is not None
+    for owner in (FANOUT, OPERATION_MAIL):
+        if row[owner] is not None:
+            tx.publish(Signal(owner, row[owner]))
     tx.publish(changed(club_id))

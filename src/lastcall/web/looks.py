@@ -233,6 +233,7 @@ OWNERS: dict[str, str] = {
     "operation_late_pending": "Marks waiting actions as missed",
     "operation_late_claimed": "Marks prepared actions as missed",
     "claim_expiry": "Takes back claims that ran out",
+    "operation_mail": "Writes to people about what did not end well",
     "submission_recovery": "Records lost answers as unknown",
     "lease_expiry": "Ends leases that ran out",
 }

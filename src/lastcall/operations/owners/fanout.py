@@ -15,7 +15,7 @@ from lastcall.deadlines.owner import PAGE, Position, Reading
 from lastcall.deadlines.poison import Candidate
 from lastcall.deadlines.signals import Signal
 from lastcall.operations.schedules import late_at
-from lastcall.operations.signals import FANOUT, LATE_PENDING, changed
+from lastcall.operations.signals import LATE_PENDING, changed, say_ended
 
 _NEXT = """
     select (select lastcall_now()) as now, (
@@ -81,8 +81,8 @@ class Fanouts:
                 for account_id in row["account_ids"]:
                     tx.publish(work(account_id, row["ready_at"]))
             if row["fanout_at"] is not None:
-                tx.publish(Signal(FANOUT, row["fanout_at"]))
-            if row["has_changed"]:
+                await say_ended(tx, candidate.club_id)
+            elif row["has_changed"]:
                 tx.publish(changed(candidate.club_id))
 
 

@@ -36,6 +36,8 @@ from lastcall.operations.signals import (
     FANOUT,
     LATE_CLAIMED,
     LATE_PENDING,
+    MAIL_AFTER,
+    OPERATION_MAIL,
     SUBMISSION_RECOVERY,
     changed,
 )
@@ -161,7 +163,11 @@ class WorkerSteps:
         self, worker: Worker, held: LeaseHeld, journal_id: UUID, is_any_lane: bool
     ) -> asyncpg.Record:
         for tries_left in reversed(range(CLAIMS_MOST)):
-            row = await self._call(_CLAIM, *_sender(worker), journal_id, *_lease(held), is_any_lane)
+            try:
+                row = await self._call(_CLAIM, *_sender(worker), journal_id, *_lease(held), is_any_lane)
+            except BaseException:
+                self._say_in_doubt(worker)
+                raise
             if row["has_settled"]:
                 self._say_after_verdicts(worker, held, row)
             if row["outcome"] != "more" or not tries_left:
@@ -204,9 +210,7 @@ class WorkerSteps:
                 friend = _friend(friendship, waited)
                 row = await self._ask(connection, _AUTHORIZE, *arguments, age, kind.needs_friend, *friend)
         except BaseException:
-            # It may also have put the row back, and nobody will hear when that is late or ready.
-            settled_by = self._armer.later(IN_DOUBT)
-            self._db.bus.deliver([Signal(LATE_PENDING, settled_by), work(worker.account_id, settled_by)])
+            self._say_in_doubt(worker)
             raise
         outcome: str = row["outcome"]
         _raise_if_shut(outcome)
@@ -238,6 +242,8 @@ class WorkerSteps:
             code = None
         elif code is None:
             raise Invalid("code_missing", "An outcome other than succeeded needs a code.", field="code")
+        else:
+            await self._armer.arm(OPERATION_MAIL, MAIL_AFTER)
         row = await self._call(
             _COMPLETE,
             *_sender(worker),
@@ -260,6 +266,7 @@ class WorkerSteps:
 
     async def reject(self, worker: Worker, claim: ClaimHeld, code: str) -> Settled:
         """Record a definite failure before the submission (WRK-04)."""
+        await self._armer.arm(OPERATION_MAIL, MAIL_AFTER)
         row = await self._call(_REJECT, *_sender(worker), *_claim(claim), checked_code(code))
         return self._settled(claim, row)
 
@@ -282,6 +289,8 @@ class WorkerSteps:
             if row["state"] == "pending":
                 for signal in _waiting(worker, row):
                     tx.publish(signal)
+            elif row["outcome"] == "recorded":
+                tx.publish(_mail_due(row))
         return self._settled(claim, row)
 
     async def _call(self, statement: str, *arguments: object) -> asyncpg.Record:
@@ -304,16 +313,30 @@ class WorkerSteps:
         self._db.bus.deliver(_ended(claim, row))
         return Settled(is_recorded=True, state=_state(row), code=row["code"])
 
+    def _say_in_doubt(self, worker: Worker) -> None:
+        """The answer is lost. The step may have put rows back, of which nobody will hear when they are late or ready,
+        or ended some, of which somebody is to be told."""
+        settled_by = self._armer.later(IN_DOUBT)
+        self._db.bus.deliver(
+            [
+                Signal(LATE_PENDING, settled_by),
+                Signal(OPERATION_MAIL, settled_by),
+                work(worker.account_id, settled_by),
+            ]
+        )
+
     def _say_after_refusal(self, worker: Worker, claim: ClaimHeld, row: asyncpg.Record) -> None:
         if row["state"] is None:
             return
         self._db.bus.deliver(_ended(claim, row))
         if row["state"] == "pending":
             self._db.bus.deliver(_waiting(worker, row))
+        else:
+            self._db.bus.deliver([_mail_due(row)])
 
     def _say_after_verdicts(self, worker: Worker, held: LeaseHeld, row: asyncpg.Record) -> None:
         """What to say of the rows that a claim found changed by their events."""
-        self._db.bus.deliver(_ended(held, row))
+        self._db.bus.deliver([*_ended(held, row), _mail_due(row)])
         if row["moved_due_at"] is not None:
             self._db.bus.deliver([Signal(LATE_PENDING, late_at(row["moved_due_at"]))])
         if row["moved_ready_at"] is not None:
@@ -348,6 +371,11 @@ def _ended(held: LeaseHeld, row: asyncpg.Record) -> list[Signal | Hint]:
     """What to say of a row that changed, and of what waits to be gone through since it ended."""
     fanout = [] if row["fanout_at"] is None else [Signal(FANOUT, row["fanout_at"])]
     return [*fanout, changed(held.club_id)]
+
+
+def _mail_due(row: asyncpg.Record) -> Signal:
+    """When somebody is told of what a step ended just now, if it did not end well."""
+    return Signal(OPERATION_MAIL, row["judged_at"] + MAIL_AFTER)
 
 
 def _state(row: asyncpg.Record) -> State | None:

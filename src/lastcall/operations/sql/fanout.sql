@@ -24,7 +24,8 @@ as $$
 $$;
 
 -- Every operation that ends, ends here, whatever ended it; a success that nothing can depend on has nothing to say and
--- need not come. Its row is locked by the caller and says how it ended. A creation's dependents are gone through.
+-- need not come. Its row is locked by the caller and says how it ended. What did not end well is noticed, and a
+-- creation's dependents are gone through.
 create or replace function operation_ended(p_club uuid, p_operations uuid[], p_now timestamptz) returns void
 language plpgsql volatile
 as $$
@@ -38,6 +39,7 @@ begin
            select from operations d
             where d.club_id = o.club_id and d.depends_on = o.id and d.completed_at is null)
         on conflict (club_id, subject_kind, subject_id) do update set after = null;
+    perform note_outcomes(p_club, p_operations, p_now);
 end
 $$;
 

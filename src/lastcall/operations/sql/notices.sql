@@ -18,6 +18,11 @@ begin
 end
 $$;
 
+-- When the first notice is to be mailed, of all clubs, or null.
+create or replace function first_notice_mail() returns timestamptz
+language sql stable
+as $$ select n.mail_at from operation_notices n where n.mail_at is not null order by n.mail_at, n.id limit 1 $$;
+
 -- Whom a notice of this person's operation is for now, or null: themselves while they hold the permission, nobody while
 -- they are on the staff without it, and the owner once they are off the staff.
 create or replace function notice_recipient(p_club uuid, p_actor uuid, p_permission text) returns uuid
