@@ -34,6 +34,8 @@ from lastcall.deadlines.owner import Done, Failed, More, Stop
 from lastcall.deadlines.scheduler import Scheduler
 from lastcall.decisions.retention import keep_join_request
 from lastcall.errors import Conflict, LastcallError
+from lastcall.events.services.importing import apply_items, import_file
+from lastcall.events.services.write import link_world
 from lastcall.protocol.outcomes import Outcome
 from lastcall.testing.clock import TestClock
 from lastcall.testing.locks import wait_until_blocked
@@ -70,6 +72,7 @@ async def fill(world: World) -> None:
         await keep_join_request(world.db, world.owner, world.club_id, request, keep=True, seen_version=0)
         del tx
     await create_invite(world.db, world.owner, world.club_id, [world.role_id])
+    await fill_calendar(world)
     await set_visibility(
         world.db, world.owner, world.club_id, Category.GROUP_SIZE, Audience.ROLES, [world.role_id], None
     )
@@ -88,6 +91,20 @@ async def fill(world: World) -> None:
         " select $1, gen_random_uuid(), 'system', 'test', 'club.noted', 'club', $1 from generate_series(1, 1200)",
         world.club_id,
     )
+
+
+async def fill_calendar(world: World) -> None:
+    """An event with a world that came out of an import, and the import."""
+    in_club = (world.db, world.owner, world.club_id)
+    evening = "BEGIN:VEVENT\r\nUID:1\r\nDTSTART;VALUE=DATE:{:%Y%m%d}\r\nEND:VEVENT\r\n"
+    day = await world.run(
+        "select lastcall_now() + interval '9 days' where $1::uuid is not null", world.club_id
+    )
+    content = f"BEGIN:VCALENDAR\r\n{evening.format(day)}END:VCALENDAR\r\n".encode()
+    document = await import_file(*in_club, "evenings.ics", content)
+    (item,) = (await apply_items(*in_club, document.id, [document.items[0].id], 1)).document.items
+    assert item.event is not None
+    await link_world(*in_club, item.event.id, "The Attic")
 
 
 async def rows_of(db: Database, club_id: UUID) -> dict[str, int]:

@@ -8,6 +8,7 @@ import sys
 from datetime import datetime, timedelta
 
 import msgspec
+import structlog
 
 from lastcall.errors import Invalid
 from lastcall.events.imports.entries import DOCUMENT_CAP, Asked, Reading, Refusal
@@ -21,6 +22,7 @@ AT_ONCE = 2
 _ENVIRONMENT = ("PATH", "PYTHONPATH", "PYTHONHOME", "PYTHONTZPATH", "SYSTEMROOT", "LD_LIBRARY_PATH")
 """What the process needs of this one's environment; secrets are not among it."""
 
+log = structlog.get_logger()
 _turns = asyncio.Semaphore(AT_ONCE)
 
 
@@ -37,19 +39,14 @@ async def read_calendar(
     asked = msgspec.json.encode(Asked(zone=zone, now=now)) + b"\n" + document
     async with _turns:
         answer = await _run(asked, within)
-    if answer is None:
-        raise unreadable(
-            "The calendar cannot be read: it takes too long or too much.",
-            "Export fewer entries, and none that repeat without end at short intervals.",
-        )
     read = msgspec.json.decode(answer, type=Reading | Refusal)
     if isinstance(read, Refusal):
         raise unreadable(read.sentence, read.advice)
     return read
 
 
-async def _run(asked: bytes, within: timedelta) -> bytes | None:
-    """What the process says; nothing when it came to no end."""
+async def _run(asked: bytes, within: timedelta) -> bytes:
+    """What the process says. Raises ``Invalid`` when it was ended or ended without an answer."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
@@ -61,16 +58,25 @@ async def _run(asked: bytes, within: timedelta) -> bytes | None:
         stderr=asyncio.subprocess.DEVNULL,
         env={name: value for name in _ENVIRONMENT if (value := os.environ.get(name)) is not None},
     )
+    answer = b""
     try:
         async with asyncio.timeout(within.total_seconds()):
             answer, _ = await process.communicate(asked)
     except TimeoutError:
-        return None
+        log.warning("reading a calendar took too long")
     finally:
         if process.returncode is None:
             process.kill()
             await process.wait()
-    return answer if process.returncode == 0 else None
+    if process.returncode == 0:
+        return answer
+    log.warning("reading a calendar failed", returncode=process.returncode)
+    if (process.returncode or 0) < 0:
+        raise unreadable(
+            "The calendar takes too long to read.",
+            "Export fewer entries, and none that repeat without end at short intervals.",
+        )
+    raise unreadable("This is no calendar that can be read.", "Export it again, or with fewer entries.")
 
 
 def unreadable(sentence: str, advice: str) -> Invalid:

@@ -4,8 +4,8 @@ write."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, replace
+from datetime import date, datetime
 from enum import StrEnum
 from typing import Any
 
@@ -15,7 +15,7 @@ from lastcall.errors import Invalid
 from lastcall.events.fields import EventFields, valid_fields
 from lastcall.events.imports.entries import Entry, Reading, uid_of
 from lastcall.events.queries import EventStatus, EventView
-from lastcall.events.times import DateOnly, EventTime, Timed, columns_of
+from lastcall.events.times import DateOnly, EventTime, Timed, TimeTba, columns_of
 
 GONE = "The calendar has this date no more."
 CANCELLED_HERE = "It is cancelled here and stays so; reinstate it yourself if it takes place after all."
@@ -32,14 +32,14 @@ class ItemChange(StrEnum):
 
 
 class ImportedFields(msgspec.Struct, frozen=True, kw_only=True):
-    """What the calendar says of one date, as the document keeps it: of its time either ``starts_at`` or ``date``."""
+    """What the calendar says of one date, as the document keeps it: of its time ``starts_at``, ``date`` or nothing."""
 
     title: str
     zone: str
     description: str = ""
     starts_at: datetime | None = None
     ends_at: datetime | None = None
-    date: str | None = None
+    date: date | None = None
 
     @classmethod
     def of(cls, entry: Entry) -> ImportedFields:
@@ -50,20 +50,22 @@ class ImportedFields(msgspec.Struct, frozen=True, kw_only=True):
             zone=entry.zone,
             starts_at=entry.starts_at,
             ends_at=entry.ends_at,
-            date=None if entry.date is None else entry.date.isoformat(),
+            date=entry.date,
         )
+
+    @property
+    def time(self) -> EventTime:
+        """The time that the calendar says."""
+        if self.starts_at is not None:
+            return Timed(self.starts_at, self.ends_at)
+        return TimeTba() if self.date is None else DateOnly(self.date)
 
     def written(self, event: EventView | None) -> EventFields:
         """What applying it writes. Doors are the club's own: they keep their distance from the start."""
-        return EventFields(self.title, self._time(event), self.zone, self.description)
-
-    def _time(self, event: EventView | None) -> EventTime:
-        if self.starts_at is None:
-            return DateOnly(datetime.fromisoformat(self.date or "").date())
-        doors_at = None
-        if event is not None and isinstance(event.time, Timed) and event.time.doors_at is not None:
-            doors_at = self.starts_at - (event.time.starts_at - event.time.doors_at)
-        return Timed(self.starts_at, self.ends_at, doors_at)
+        time, before = self.time, None if event is None else event.time
+        if isinstance(time, Timed) and isinstance(before, Timed) and before.doors_at is not None:
+            time = replace(time, doors_at=time.starts_at - (before.starts_at - before.doors_at))
+        return EventFields(self.title, time, self.zone, self.description)
 
 
 @dataclass(frozen=True)
@@ -142,5 +144,5 @@ def _as_it_is(event: EventView) -> ImportedFields:
         zone=event.zone,
         starts_at=event.starts_at,
         ends_at=time.ends_at if isinstance(time, Timed) else None,
-        date=None if isinstance(time, Timed) or time.date is None else time.date.isoformat(),
+        date=None if isinstance(time, Timed) else time.date,
     )

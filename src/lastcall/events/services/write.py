@@ -26,7 +26,7 @@ from lastcall.events.fields import EventFields, valid_fields
 from lastcall.events.listeners import EventChange, event_changed
 from lastcall.events.queries import EventStatus, EventView, Publication, event_unknown, read_event
 from lastcall.events.tables import Event, EventWorld
-from lastcall.events.times import Timed, columns_of
+from lastcall.events.times import LONGEST, Timed, columns_of
 from lastcall.events.worlds import Confirmation, is_world_id
 from lastcall.names import valid_name
 from lastcall.people.actor import Actor
@@ -318,7 +318,12 @@ def _changes(before: EventView, after: EventFields) -> dict[str, Any]:
 async def _require_room(tx: Transaction, club_id: UUID) -> None:
     there = (
         select(Event.id)
-        .where(Event.club_id == club_id, Event.removed_at.is_(None), Event.over_at > NOW)
+        .where(
+            Event.club_id == club_id,
+            Event.removed_at.is_(None),
+            Event.over_at > NOW,
+            Event.sort_at > NOW - LONGEST,
+        )
         .limit(EVENTS_MOST)
         .subquery()
     )
