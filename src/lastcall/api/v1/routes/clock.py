@@ -35,7 +35,7 @@ async def read_clock(
             description="16 to 64 letters, digits, hyphens or underscores, new for each question.",
             schema_extra={"pattern": NONCE_PATTERN},
         ),
-    ] = "",
+    ],
 ) -> Clock:
     """Compare a time with this before you queue for it. Whether it is in the window is judged when it is queued."""
     async with db.read() as tx:
