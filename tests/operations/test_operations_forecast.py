@@ -10,7 +10,7 @@ from operations_world import World, assignment, ban, invitation
 
 from lastcall.clubs.policy import standing
 from lastcall.errors import NotAllowed
-from lastcall.operations.forecast import Forecast, Job, Part, estimate, forecast
+from lastcall.operations.forecast import Forecast, Job, Part, forecast, times_beside, told
 from lastcall.operations.kinds import KINDS
 
 ROLE, BAN, INVITE = KINDS["assign_role"], KINDS["ban_member"], KINDS["invite_member"]
@@ -18,10 +18,8 @@ NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
 
 
-def alone(
-    count: int, per_minute: int = 4, *queued: Job, due_at: datetime = NOON, now: datetime = NOON
-) -> Forecast:
-    return estimate(queued, ROLE, count, due_at, per_minute, now, now)
+def alone(count: int, per_minute: int = 4, *queued: Job, due_at: datetime = NOON) -> Forecast:
+    return told(per_minute, due_at, times_beside(queued, ROLE, count, due_at, per_minute, due_at))
 
 
 def waiting(count: int, lane: int = 3, ready_at: datetime = NOON, cost: int = 2) -> list[Job]:
@@ -54,25 +52,34 @@ def test_what_is_queued_before_is_sent_before() -> None:
 
 def test_lanes_go_before_each_other_and_every_third_claim_to_the_longest_wait() -> None:
     batch = waiting(100)
-    urgent = estimate(batch, BAN, 1, NOON, 4, NOON, NOON)
-    assert urgent.times == (NOON,)
+    assert times_beside(batch, BAN, 1, NOON, 4, NOON) == (NOON,)
     # Later singles do not hold up a batch for good.
     singles = waiting(100, lane=2, ready_at=NOON)
-    own = estimate(singles, ROLE, 5, NOON - MINUTE, 2, NOON, NOON).times
+    own = times_beside(singles, ROLE, 5, NOON - MINUTE, 2, NOON)
     assert own[0] == NOON + 2 * MINUTE
     assert own[1] == NOON + 5 * MINUTE
 
 
-def test_an_earlier_start_is_offered_when_the_line_is_shorter_then() -> None:
-    due_at = NOON + 2 * HOUR
-    found = alone(20, 4, *waiting(40, ready_at=due_at), due_at=due_at)
-    assert found.missed == 20
-    assert found.earlier_start == due_at - 5 * MINUTE
-    again = alone(20, 4, *waiting(40, ready_at=due_at), due_at=found.earlier_start)
-    assert again.missed == 0
+async def test_an_earlier_start_is_offered_when_the_line_is_shorter_then(world: World) -> None:
+    now = await world.clock.freeze()
+    due_at = now + 2 * HOUR
+    async with world.db.read() as tx:
+        reader = await standing(tx, world.club_id, world.moderator.person_id)
+    await world.enqueue(*[invitation(n) for n in range(40)], due_at=due_at)
+
+    async def said(count: int, at: datetime) -> Forecast:
+        async with world.db.read() as tx:
+            found = await forecast(tx, reader, world.club_id, ROLE, count, at)
+        assert found is not None
+        return found
+
+    found = await said(20, due_at)
+    assert (found.missed, found.earlier_start) == (20, due_at - 5 * MINUTE)
+    assert (await said(20, due_at - 5 * MINUTE)).missed == 0
     # What does not fit into any grace by itself is not helped by that, nor is what is due now.
-    assert alone(40, 4, due_at=due_at).earlier_start is None
-    assert alone(20, 4, *waiting(40)).earlier_start is None
+    assert (await said(40, due_at)).earlier_start is None
+    await world.clock.advance(2 * HOUR)
+    assert (await said(20, due_at)).earlier_start is None
 
 
 def test_a_spread_is_of_the_same_targets_and_misses_none() -> None:
@@ -81,7 +88,8 @@ def test_a_spread_is_of_the_same_targets_and_misses_none() -> None:
     assert whole.spread[:2] == (Part(NOON, 22), Part(NOON + 11 * MINUTE, 22))
     before: list[Job] = []
     for part in whole.spread:
-        assert alone(part.count, 4, *before, due_at=part.due_at).missed == 0
+        times = times_beside(before, ROLE, part.count, part.due_at, 4, NOON)
+        assert told(4, part.due_at, times).missed == 0
         before += waiting(part.count, ready_at=part.due_at)
 
 

@@ -23,6 +23,8 @@ from lastcall.connections.evidence import evidence_body
 from lastcall.connections.work import Ready
 from lastcall.db.connect import Connection
 from lastcall.db.transaction import Reader
+from lastcall.operations.forecast import QUEUED_MOST, forecast
+from lastcall.operations.kinds import KINDS
 from lastcall.operations.machine import State
 from lastcall.operations.owners.claims import CLAIM_ORDER
 from lastcall.operations.owners.lateness import late_order
@@ -302,3 +304,21 @@ async def test_a_page_walks_no_row_that_it_does_not_show(world: World) -> None:
                     plans.seen.clear()
                     await page(tx, reader, world.owner, world.club_id, only, limit=25)
                     check(plans, index, most=3 * 25)
+
+
+async def test_the_forecast_reads_what_is_queued_lane_by_lane_and_no_more_than_it_follows(
+    world: World,
+) -> None:
+    await filled(world)
+    tomorrow = await world.clock.now() + timedelta(days=1, minutes=40)
+    async with explained(world) as (connection, plans):
+        tx = Reader(cast("Any", None), connection)
+        for _ in range(SETTLED):
+            plans.seen.clear()
+            found = await forecast(tx, EVERYTHING, world.club_id, KINDS["assign_role"], 40, tomorrow)
+            assert found is not None
+            assert len(found.times) == 40
+            scans = plans.of_operations()
+            assert "Seq Scan" not in {scan["Node Type"] for scan in scans}
+            assert max(scan["Actual Rows"] for scan in scans) <= QUEUED_MOST
+            assert "operations_runnable_idx" in {scan.get("Index Name") for scan in scans}

@@ -9,8 +9,9 @@ import pytest
 from event_kit import A_DATE, DAY, HOUR, TBA, make_event, move, queue, queue_one, relative
 from operations_world import World, assignment, ban, invitation, user
 
+from lastcall.clubs.policy import standing
 from lastcall.errors import Conflict, Invalid, LastcallError
-from lastcall.events.queries import Publication
+from lastcall.events.queries import Publication, timed_picker
 from lastcall.events.services.write import cancel_event, publish_event, reinstate_event, remove_event
 from lastcall.events.times import EventTime
 from lastcall.operations.kinds import KINDS
@@ -128,6 +129,11 @@ async def test_without_an_exact_start_nothing_is_timed_by_an_event(world: World,
     error = await refused(world, EventRelative(event.id, HOUR, now + HOUR))
     assert error.code == "event_time_tba"
     assert await queue_one(world, Fixed(now + HOUR, event.id))
+    timed = await make_event(world)
+    async with world.db.read() as tx:
+        reader = await standing(tx, world.club_id, world.owner.person_id)
+        picked, _ = await timed_picker(tx, reader, world.club_id)
+    assert [one.id for one in picked] == [timed.id]
 
 
 @pytest.mark.clause("ENQ-09")

@@ -27,10 +27,10 @@ PART = 10 * MINUTE
 """How long one part of a spread takes: two thirds of the grace, so that something may come between."""
 EARLIER_BY = tuple(timedelta(minutes=n) for n in (5, 10, 15, 20, 30, 45, 60))
 """How much earlier a start is tried."""
-LOOK_BACK = EARLIER_BY[-1] + 2 * GRACE
+LOOK_BACK = 2 * GRACE
 """From how long before the due time the queue is followed: what is older is over by then."""
-QUEUED_MOST = 1000
-"""Rows of one lane that are looked at; at the usual allowance that is more than eight hours of work."""
+QUEUED_MOST = 2000
+"""Rows of one lane that are looked at; at the usual allowance that is more than sixteen hours of work."""
 
 
 @dataclass(frozen=True)
@@ -116,50 +116,48 @@ async def forecast(
     due_at = now if due_at is None else min(max(due_at, now), now + FURTHEST)
     if kind.cost > per_minute:
         return Forecast(per_minute, due_at, (), 0, count)
-    start = max(now, due_at - LOOK_BACK)
-    until = due_at + GRACE + MINUTE * count
-    rows = await tx.raw.fetch(
-        _QUEUED,
-        *(club_id, row["id"], row["epoch"], start - GRACE, until, QUEUED_MOST, list(KINDS)),
-    )
-    queued = [
-        Job(one["ready_at"], one["lane"], -1, one["due_at"], KINDS[one["kind"]].cost)
-        for one in rows
-        if one["kind"] in KINDS
-    ]
-    return estimate(queued, kind, count, due_at, per_minute, start, now)
+
+    async def times(at: datetime) -> tuple[datetime, ...]:
+        start = max(now, at - LOOK_BACK)
+        until = at + GRACE + MINUTE * count
+        found = await tx.raw.fetch(
+            _QUEUED,
+            *(club_id, row["id"], row["epoch"], start - GRACE, until, QUEUED_MOST, list(KINDS)),
+        )
+        queued = [
+            Job(one["ready_at"], one["lane"], -1, one["due_at"], KINDS[one["kind"]].cost)
+            for one in found
+            if one["kind"] in KINDS
+        ]
+        return times_beside(queued, kind, count, at, per_minute, start)
+
+    planned = await times(due_at)
+    earlier = None
+    if _in_time(planned, due_at) < count:
+        for at in (due_at - by for by in EARLIER_BY if due_at - by >= now):
+            if _in_time(await times(at), at) == count:
+                earlier = at
+                break
+    return told(per_minute, due_at, planned, earlier)
 
 
-def estimate(
-    queued: Sequence[Job],
-    kind: Kind[Any],
-    count: int,
-    due_at: datetime,
-    per_minute: int,
-    start: datetime,
-    now: datetime,
+def times_beside(
+    queued: Sequence[Job], kind: Kind[Any], count: int, due_at: datetime, per_minute: int, start: datetime
+) -> tuple[datetime, ...]:
+    """When each of ``count`` goes out beside what is ``queued``, which is followed from ``start`` on."""
+    lane = kind.lane(count)
+    own = (Job(due_at, lane, number, due_at, kind.cost) for number in range(count))
+    return tuple(_sent(queued, own, per_minute, start))
+
+
+def told(
+    per_minute: int, due_at: datetime, times: tuple[datetime, ...], earlier: datetime | None = None
 ) -> Forecast:
-    """The forecast beside what is queued, followed from ``start`` on."""
-
-    def times(at: datetime) -> tuple[datetime, ...]:
-        lane = kind.lane(count)
-        own = (Job(at, lane, number, at, kind.cost) for number in range(count))
-        return tuple(_sent(queued, own, per_minute, start))
-
-    planned = times(due_at)
-    in_time = _in_time(planned, due_at)
-    if in_time == count:
-        return Forecast(per_minute, due_at, planned, in_time, 0)
-    earlier = (due_at - by for by in EARLIER_BY if due_at - by >= now)
-    return Forecast(
-        per_minute,
-        due_at,
-        planned,
-        in_time,
-        count - in_time,
-        next((at for at in earlier if _in_time(times(at), at) == count), None),
-        tuple(_parts(planned, due_at)),
-    )
+    """What these times mean."""
+    in_time = _in_time(times, due_at)
+    missed = len(times) - in_time
+    spread = tuple(_parts(times, due_at)) if missed else ()
+    return Forecast(per_minute, due_at, times, in_time, missed, earlier, spread)
 
 
 def _in_time(times: Sequence[datetime], due_at: datetime) -> int:
