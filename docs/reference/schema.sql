@@ -1074,7 +1074,8 @@ begin
       from club_gates c
       join connection_gates n on n.club_id = c.club_id and n.connection_id = p_connection
       join operations o
-             on o.club_id = c.club_id and o.id = p_operation and o.event_id is null and o.depends_on is null
+             on o.club_id = c.club_id and o.id = p_operation and o.event_id is null
+                and not is_dependent(o.kind)
      where c.club_id = p_club
        for share of c
        for share of n
@@ -1085,7 +1086,7 @@ begin
     loop
         judged_at := lastcall_now();
         if v_is_linked then
-            select v.code, v.due_at into v_verdict, v_due_at from event_verdict(p_club, p_operation) as v;
+            select v.code, v.due_at into v_verdict, v_due_at from operation_verdict(p_club, p_operation) as v;
         end if;
         select coalesce(
                    c.refusal,
@@ -1221,12 +1222,18 @@ begin
                          for no key update skip locked) as first
                 limit 1)
         returning 'claimed', o.id, o.claim_nonce, o.kind, o.payload::text, o.due_at, o.due_at + operation_grace(),
-                  o.claim_expires_at, o.event_id is not null or o.depends_on is not null
+                  o.claim_expires_at, o.event_id is not null or is_dependent(o.kind)
           into outcome, operation_id, nonce, kind, payload, due_at, execute_before, expires_at, v_is_linked;
         exit when v_is_linked is not true;
 
-        select v.code, v.due_at into v_verdict, v_due_at from event_verdict(p_club, operation_id) as v;
-        exit when v_verdict is null;
+        select v.code, v.due_at into v_verdict, v_due_at from operation_verdict(p_club, operation_id) as v;
+        if v_verdict is null then
+            if is_dependent(kind) then
+                kind := 'invite_to_instance';
+                payload := destination_payload(p_club, operation_id)::text;
+            end if;
+            exit;
+        end if;
         outcome := 'more';
         has_settled := true;
         moved_ready_at := least(
@@ -1393,6 +1400,36 @@ AS $function$
      where c.club_id = p_club and c.id = p_connection
 $function$;
 
+CREATE OR REPLACE FUNCTION creation_cursor(p_club uuid, p_creation uuid)
+ RETURNS uuid
+ LANGUAGE sql
+ STABLE
+AS $function$
+    select coalesce(f.after, '00000000-0000-0000-0000-000000000000')
+      from operation_fanouts f
+     where f.club_id = p_club and f.subject_kind = 'creation' and f.subject_id = p_creation
+$function$;
+
+CREATE OR REPLACE FUNCTION creation_due(p_club uuid, p_creation uuid)
+ RETURNS timestamp with time zone
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+declare
+    v_due_at timestamptz;
+begin
+    select case
+               when c.state in ('pending', 'claimed') then coalesce(event_due(e.starts_at, c.offset_ms), c.due_at)
+               else c.due_at
+           end
+      into v_due_at
+      from operations c
+      left join events e on e.club_id = c.club_id and e.id = c.event_id
+     where c.club_id = p_club and c.id = p_creation;
+    return v_due_at;
+end
+$function$;
+
 CREATE OR REPLACE FUNCTION current_key(p_account uuid, p_generation integer, p_now timestamp with time zone)
  RETURNS TABLE(generation integer)
  LANGUAGE sql
@@ -1496,6 +1533,61 @@ AS $function$
     select a.id from actors a where a.id is not null and not exists (select from club_standing(p_club, a.id))
 $function$;
 
+CREATE OR REPLACE FUNCTION dependency_verdict(p_club uuid, p_operation uuid, p_due_at timestamp with time zone)
+ RETURNS text
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+declare
+    v_row operations;
+    v_creation operations;
+begin
+    select * into v_row from operations o where o.club_id = p_club and o.id = p_operation;
+    if is_dependent(v_row.kind) is not true then
+        return null;
+    end if;
+    select * into v_creation from operations o where o.club_id = p_club and o.id = v_row.depends_on;
+    return case
+        when not is_as_reviewed(v_row, v_creation) then 'dependency_unavailable'
+        when v_creation.state in ('rejected', 'indeterminate', 'cancelled', 'missed') then 'instance_creation_failed'
+        when creation_due(p_club, v_creation.id) > p_due_at then 'instance_creation_rescheduled'
+        when v_creation.state <> 'succeeded' then 'awaiting_instance_creation'
+        when not is_destination(
+                v_creation.payload, v_creation.result,
+                (select c.group_id from connections c where c.club_id = p_club and c.id = v_row.connection_id))
+            then 'dependency_destination_unavailable'
+    end;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION dependents_page(p_club uuid, p_creation uuid, p_after uuid, p_limit integer)
+ RETURNS uuid[]
+ LANGUAGE sql
+ STABLE
+AS $function$
+    select array(
+        select o.id
+          from operations o
+         where o.club_id = p_club and o.depends_on = p_creation and o.completed_at is null
+           and o.state in ('pending', 'claimed') and o.id > p_after
+         order by o.id
+         limit p_limit)
+$function$;
+
+CREATE OR REPLACE FUNCTION destination_payload(p_club uuid, p_operation uuid)
+ RETURNS jsonb
+ LANGUAGE sql
+ STABLE
+AS $function$
+    select jsonb_build_object(
+               'targetUserId', o.payload -> 'targetUserId',
+               'worldId', c.result -> 'worldId',
+               'instanceId', c.result -> 'instanceId')
+      from operations o
+      join operations c on c.club_id = o.club_id and c.id = o.depends_on
+     where o.club_id = p_club and o.id = p_operation
+$function$;
+
 CREATE OR REPLACE FUNCTION end_expired_lease(p_club uuid, p_connection uuid)
  RETURNS uuid
  LANGUAGE plpgsql
@@ -1588,6 +1680,83 @@ begin
 end
 $function$;
 
+CREATE OR REPLACE FUNCTION fan_out_creation(p_club uuid, p_creation uuid, p_limit integer)
+ RETURNS TABLE(is_over boolean, has_changed boolean, due_at timestamp with time zone, ready_at timestamp with time zone, account_ids uuid[], fanout_at timestamp with time zone)
+ LANGUAGE plpgsql
+AS $function$
+declare
+    v_after constant uuid := creation_cursor(p_club, p_creation);
+    v_page constant uuid[] := dependents_page(p_club, p_creation, v_after, p_limit);
+    v_ended uuid[];
+    v_now timestamptz;
+begin
+    is_over := false;
+    has_changed := false;
+    perform lock_events_of(array_fill(p_club, array[cardinality(v_page)]), v_page);
+    perform from operations o
+      where o.club_id = p_club and o.id = any (v_page) and o.id < p_creation
+        and o.state in ('pending', 'claimed')
+      order by o.id
+        for no key update;
+    perform from operations o where o.club_id = p_club and o.id = p_creation for share;
+    perform from operations o
+      where o.club_id = p_club and o.id = any (v_page) and o.id > p_creation
+        and o.state in ('pending', 'claimed')
+      order by o.id
+        for no key update;
+    if creation_cursor(p_club, p_creation) is distinct from v_after then
+        -- Written anew, or gone on by somebody else, before the creation was held.
+        return next;
+        return;
+    end if;
+
+    v_now := lastcall_now();
+    with judged as (
+        select p.id, v.code, v.due_at,
+               case when v.code is null then 'pending' else refused_state(v.code) end as state,
+               dependency_verdict(p_club, p.id, v.due_at) = 'awaiting_instance_creation' as is_waiting
+          from unnest(v_page) as p (id)
+         cross join lateral operation_verdict(p_club, p.id) as v),
+    moved as (
+        update operations o
+           set state = j.state,
+               code = nullif(j.code, 'event_rescheduled'),
+               completed_at = case when j.state <> 'pending' then v_now end,
+               due_at = j.due_at,
+               ready_at = case when j.is_waiting is not true then greatest(j.due_at, o.retry_at) end,
+               claim_nonce = null, claim_account_id = null, claim_worker_id = null, claim_journal_id = null,
+               claim_fencing_token = null, claim_generation = null, claim_expires_at = null
+          from judged j
+         where o.club_id = p_club and o.id = j.id and o.state in ('pending', 'claimed') and o.submitted_at is null
+           and (j.code is distinct from 'awaiting_instance_creation' or o.ready_at is not null)
+           and (j.code is not null or o.ready_at is null)
+        returning o.id, o.completed_at, o.due_at, o.ready_at, o.connection_id)
+    select count(*) > 0,
+           min(m.due_at) filter (where m.completed_at is null),
+           min(m.ready_at) filter (where m.completed_at is null),
+           array_agg(distinct c.account_id) filter (where m.completed_at is null),
+           array_agg(m.id) filter (where m.completed_at is not null)
+      into has_changed, due_at, ready_at, account_ids, v_ended
+      from moved m
+      join connections c on c.club_id = p_club and c.id = m.connection_id;
+    if v_ended is not null then
+        perform operation_ended(p_club, v_ended, v_now);
+    end if;
+
+    is_over := cardinality(v_page) < p_limit;
+    if is_over then
+        delete from operation_fanouts f
+         where f.club_id = p_club and f.subject_kind = 'creation' and f.subject_id = p_creation;
+    else
+        update operation_fanouts f
+           set after = v_page[p_limit]
+         where f.club_id = p_club and f.subject_kind = 'creation' and f.subject_id = p_creation;
+    end if;
+    fanout_at := first_fanout(p_club);
+    return next;
+end
+$function$;
+
 CREATE OR REPLACE FUNCTION fan_out_event(p_club uuid, p_event uuid, p_limit integer)
  RETURNS TABLE(is_over boolean, has_changed boolean, due_at timestamp with time zone, ready_at timestamp with time zone, account_ids uuid[], fanout_at timestamp with time zone)
  LANGUAGE plpgsql
@@ -1630,17 +1799,18 @@ begin
         update operations o
            set state = refused_state(v.code),
                code = case when v.code = 'event_rescheduled' then o.code else v.code end,
-               completed_at = case when v.code <> 'event_rescheduled' then v_now end,
+               completed_at = case when refused_state(v.code) <> 'pending' then v_now end,
                due_at = case when v.code = 'event_rescheduled' then v.due_at else o.due_at end,
                ready_at = case
                    when v.code = 'event_rescheduled' and o.ready_at is not null then greatest(v.due_at, o.retry_at)
-                   else o.ready_at
+                   when v.code <> 'awaiting_instance_creation' then o.ready_at
                end,
                claim_nonce = null, claim_account_id = null, claim_worker_id = null, claim_journal_id = null,
                claim_fencing_token = null, claim_generation = null, claim_expires_at = null
           from unnest(v_page) as p (id)
-         cross join lateral event_verdict(p_club, p.id) as v
+         cross join lateral operation_verdict(p_club, p.id) as v
          where o.club_id = p_club and o.id = p.id and v.code is not null
+           and (v.code <> 'awaiting_instance_creation' or o.ready_at is not null)
            and o.state in ('pending', 'claimed') and o.submitted_at is null
         returning o.id, o.completed_at, o.due_at, o.ready_at, o.connection_id)
     select count(*) > 0,
@@ -1730,11 +1900,32 @@ AS $function$
         false)
 $function$;
 
+CREATE OR REPLACE FUNCTION instance_group(p_instance text)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN ((length(p_instance) - length(replace(p_instance, '~group('::text, ''::text))) = length('~group('::text)) THEN "substring"(p_instance, '~group\(([^~()]+)\)(?:~|$)'::text) ELSE NULL::text END;
+
 CREATE OR REPLACE FUNCTION is_among(p_locked uuid[], p_event uuid, p_dependency_event uuid)
  RETURNS boolean
  LANGUAGE sql
  IMMUTABLE PARALLEL SAFE
 RETURN (array_remove(ARRAY[p_event, p_dependency_event], NULL::uuid) <@ p_locked);
+
+CREATE OR REPLACE FUNCTION is_as_reviewed(p_row operations, p_creation operations)
+ RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+    select coalesce(
+        p_creation.kind = 'create_instance'
+        and p_creation.connection_id = p_row.connection_id
+        and p_creation.epoch = p_row.epoch
+        and p_creation.revision = p_row.dependency_revision
+        and (p_row.payload ->> 'creationRevision')::numeric = p_row.dependency_revision
+        and p_creation.event_id is not distinct from p_row.dependency_event_id,
+        false)
+$function$;
 
 CREATE OR REPLACE FUNCTION is_claim_of(p_row operations, p_account uuid, p_worker uuid, p_connection uuid, p_epoch timestamp with time zone, p_token bigint, p_nonce uuid)
  RETURNS boolean
@@ -1757,6 +1948,23 @@ CREATE OR REPLACE FUNCTION is_commit_durable()
 AS $function$
     select current_setting('synchronous_commit') not in ('off', 'local', 'remote_write')
         or set_config('synchronous_commit', 'on', true) = 'on'
+$function$;
+
+CREATE OR REPLACE FUNCTION is_dependent(p_kind text)
+ RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN (p_kind = 'invite_to_created_instance'::text);
+
+CREATE OR REPLACE FUNCTION is_destination(p_payload jsonb, p_result jsonb, p_group text)
+ RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+    select coalesce(
+        lower(p_result ->> 'worldId') = lower(p_payload ->> 'worldId')
+        and lower(instance_group(p_result ->> 'instanceId')) = lower(p_group),
+        false)
 $function$;
 
 CREATE OR REPLACE FUNCTION is_evidence_of(p_body jsonb, p_observed_at timestamp with time zone, p_brought jsonb, p_brought_from timestamp with time zone)
@@ -1917,7 +2125,6 @@ CREATE OR REPLACE FUNCTION lock_linked(p_club uuid, p_connection uuid, p_operati
  LANGUAGE plpgsql
 AS $function$
 declare
-    v_creation uuid;
     v_is_locked boolean;
 begin
     perform
@@ -1928,13 +2135,23 @@ begin
        for share of n;
     v_is_locked := found;
     perform lock_events_of(array[p_club], array[p_operation]);
-    select o.depends_on into v_creation from operations o where o.club_id = p_club and o.id = p_operation;
-    perform from operations o
-      where o.club_id = p_club and o.id = v_creation and o.id < p_operation for share;
+    return lock_with_creation(p_club, p_operation) and v_is_locked;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION lock_with_creation(p_club uuid, p_operation uuid)
+ RETURNS boolean
+ LANGUAGE plpgsql
+AS $function$
+declare
+    v_creation constant uuid := (
+        select o.depends_on from operations o where o.club_id = p_club and o.id = p_operation);
+    v_is_locked boolean;
+begin
+    perform from operations o where o.club_id = p_club and o.id = v_creation and o.id < p_operation for share;
     perform from operations o where o.club_id = p_club and o.id = p_operation for no key update;
-    v_is_locked := v_is_locked and found;
-    perform from operations o
-      where o.club_id = p_club and o.id = v_creation and o.id > p_operation for share;
+    v_is_locked := found;
+    perform from operations o where o.club_id = p_club and o.id = v_creation and o.id > p_operation for share;
     return v_is_locked;
 end
 $function$;
@@ -2015,6 +2232,23 @@ begin
 end
 $function$;
 
+CREATE OR REPLACE FUNCTION note_dependents(p_club uuid, p_creations uuid[], p_now timestamp with time zone)
+ RETURNS timestamp with time zone
+ LANGUAGE plpgsql
+AS $function$
+begin
+    insert into operation_fanouts (club_id, id, subject_kind, subject_id, created_at)
+    select o.club_id, o.id, 'creation', o.id, p_now
+      from operations o
+     where o.club_id = p_club and o.id = any (p_creations) and o.kind = 'create_instance'
+       and exists (
+           select from operations d
+            where d.club_id = o.club_id and d.depends_on = o.id and d.completed_at is null)
+        on conflict (club_id, subject_kind, subject_id) do update set after = null;
+    return first_fanout(p_club);
+end
+$function$;
+
 CREATE OR REPLACE FUNCTION note_event_fanout(p_club uuid, p_event uuid)
  RETURNS timestamp with time zone
  LANGUAGE sql
@@ -2072,15 +2306,7 @@ CREATE OR REPLACE FUNCTION operation_ended(p_club uuid, p_operations uuid[], p_n
  LANGUAGE plpgsql
 AS $function$
 begin
-    insert into operation_fanouts (club_id, id, subject_kind, subject_id, created_at)
-    select o.club_id, o.id, 'creation', o.id, p_now
-      from operations o
-     where o.club_id = p_club and o.id = any (p_operations) and o.kind = 'create_instance'
-       and o.completed_at is not null
-       and exists (
-           select from operations d
-            where d.club_id = o.club_id and d.depends_on = o.id and d.completed_at is null)
-        on conflict (club_id, subject_kind, subject_id) do update set after = null;
+    perform note_dependents(p_club, p_operations, p_now);
     perform note_outcomes(p_club, p_operations, p_now);
 end
 $function$;
@@ -2117,6 +2343,24 @@ AS $function$
             and (p_row.result is null or octet_length(p_row.result::text) <= 8192);
     end
     $function$;
+
+CREATE OR REPLACE FUNCTION operation_verdict(p_club uuid, p_operation uuid)
+ RETURNS TABLE(code text, due_at timestamp with time zone)
+ LANGUAGE sql
+ STABLE
+AS $function$
+    select case
+               when v.code <> 'event_rescheduled' then v.code
+               when v.code is not null and d.code = 'awaiting_instance_creation' then v.code
+               else coalesce(d.code, v.code)
+           end,
+           v.due_at
+      from operations o
+     cross join lateral event_verdict(o.club_id, o.id) as v
+     cross join lateral (
+           select case when is_dependent(o.kind) then dependency_verdict(o.club_id, o.id, v.due_at) end as code) as d
+     where o.club_id = p_club and o.id = p_operation
+$function$;
 
 CREATE OR REPLACE FUNCTION own_member_evidence(p_club uuid, p_connection uuid, p_epoch timestamp with time zone)
  RETURNS TABLE(account_id uuid, observed_at timestamp with time zone, body jsonb)
@@ -2273,7 +2517,7 @@ CREATE OR REPLACE FUNCTION refused_state(p_code text)
  RETURNS text
  LANGUAGE sql
  IMMUTABLE PARALLEL SAFE
-RETURN CASE WHEN (p_code = ANY (ARRAY['connection_paused'::text, 'event_rescheduled'::text])) THEN 'pending'::text WHEN (p_code = 'late_window_elapsed'::text) THEN 'missed'::text WHEN (p_code = ANY (ARRAY['event_deleted'::text, 'event_cancelled'::text, 'event_time_tba'::text])) THEN 'cancelled'::text ELSE 'rejected'::text END;
+RETURN CASE WHEN (p_code = ANY (ARRAY['connection_paused'::text, 'event_rescheduled'::text, 'awaiting_instance_creation'::text])) THEN 'pending'::text WHEN (p_code = 'late_window_elapsed'::text) THEN 'missed'::text WHEN (p_code = ANY (ARRAY['event_deleted'::text, 'event_cancelled'::text, 'event_time_tba'::text])) THEN 'cancelled'::text ELSE 'rejected'::text END;
 
 CREATE OR REPLACE FUNCTION reject_operation(p_account uuid, p_generation integer, p_worker uuid, p_club uuid, p_connection uuid, p_epoch timestamp with time zone, p_token bigint, p_operation uuid, p_nonce uuid, p_code text)
  RETURNS TABLE(outcome text, judged_at timestamp with time zone, state text, code text, fanout_at timestamp with time zone)
@@ -2601,6 +2845,9 @@ begin
         return move_operation(p_club, p_operation, p_due_at);
     end if;
     perform settle_unsent(p_club, p_operation, refused_state(p_code), p_code, p_now);
+    if p_code = 'awaiting_instance_creation' then
+        update operations o set ready_at = null where o.club_id = p_club and o.id = p_operation and o.state = 'pending';
+    end if;
     return null;
 end
 $function$;

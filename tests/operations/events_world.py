@@ -86,6 +86,7 @@ async def depend(world: World, operation_id: UUID, creation_id: UUID) -> None:
         update operations d
            set depends_on = c.id, dependency_revision = c.revision, dependency_event_id = c.event_id,
                kind = 'invite_to_created_instance',
+               payload = d.payload || jsonb_build_object('creationRevision', c.revision),
                event_id = coalesce(d.event_id, c.event_id),
                event_cancel_generation = coalesce(d.event_cancel_generation, c.event_cancel_generation),
                event_tba_generation = coalesce(d.event_tba_generation, c.event_tba_generation)

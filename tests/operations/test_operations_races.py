@@ -106,7 +106,7 @@ async def test_of_two_edits_at_one_revision_the_second_is_refused(world: World) 
         first = asyncio.ensure_future(edit_it(world, operation_id))
         await wait_until_blocked(world.db, "activity_log", by=other.get_server_pid())
         second = asyncio.ensure_future(edit_it(world, operation_id))
-        await wait_until_blocked(world.db, "from operations")
+        await wait_until_blocked(world.db, "lock_with_creation")
     assert (await first).revision == 2
     with pytest.raises(Conflict, match=r"Refresh to continue\."):
         await second

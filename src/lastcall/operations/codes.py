@@ -73,6 +73,23 @@ REASONS: dict[str, Reason] = {
         "Gave up after three tries", "VRChat could not be asked three times in a row. Queue it anew later."
     ),
     "cancelled_by_staff": Reason("Cancelled by staff", "Nothing to do."),
+    "awaiting_instance_creation": Reason(
+        "Waiting for its instance", "Nothing to do: it is sent once the instance is there, if in time."
+    ),
+    "instance_creation_failed": Reason(
+        "Instance was not created", "Queue a new creation, then review the invitation anew with it."
+    ),
+    "instance_creation_rescheduled": Reason(
+        "Instance creation moved after this invitation",
+        f"Its instance would be created later than it was to be sent. {_REVIEW}",
+    ),
+    "dependency_unavailable": Reason(
+        "Creation is not what was reviewed",
+        "The creation of its instance was changed, or was never reviewed with it. Review the invitation anew.",
+    ),
+    "dependency_destination_unavailable": Reason(
+        "Instance is not where it was planned", "Look at the instance, and invite to an open one instead."
+    ),
     "database_restored": Reason(
         "Database was restored",
         "The database went back to an earlier time, so unsent work needs a new review.",

@@ -18,6 +18,7 @@ from lastcall.db.database import Database
 from lastcall.db.ids import encode_id
 from lastcall.db.transaction import Transaction
 from lastcall.errors import Invalid
+from lastcall.operations.dependencies import creation_ids, events_of
 from lastcall.operations.schedules import Schedule, read_schedule
 from lastcall.operations.services.asked import check_form, check_rules, read_asked
 from lastcall.operations.services.basis import hold_connection, hold_events
@@ -66,11 +67,13 @@ class OperationsEffect:
         check_rules(read_asked(None, _PREPARED, prepared.payloads, schedule))
 
     async def lock(self, tx: Transaction, club_id: UUID, body: Mapping[str, Any]) -> None:
-        """The gates and the event, which come before the approval's row."""
-        event_id = _schedule(_read(body, _Body), _Reviewed()).event_id
+        """The gates and the events, which come before the approval's row."""
+        prepared = _read(body, _Body)
+        asked = read_asked(None, _PREPARED, prepared.payloads, _schedule(prepared, _Reviewed()))
         await tx.raw.fetch(_HOLD_CLUB, club_id)
         await hold_connection(tx, club_id)
-        await hold_events(tx, club_id, [] if event_id is None else [event_id])
+        events = await events_of(tx, club_id, creation_ids(asked.payloads))
+        await hold_events(tx, club_id, [asked.schedule.event_id, *events])
 
     async def apply(
         self,

@@ -76,6 +76,11 @@ FOLDED: Final = frozenset({"targetUserId", "roleId"})
 """Ids that are compared without regard to case (ENQ-13)."""
 
 
+def group_of(instance_id: str) -> str:
+    """The group, in lower case, of an instance id's one mark."""
+    return instance_id.partition("~group(")[2].partition(")")[0].lower()
+
+
 def refuse_repeated(role_ids: Sequence[str]) -> None:
     """Raise ``Invalid`` when a role is named twice, letter case aside."""
     if len({role_id.lower() for role_id in role_ids}) != len(role_ids):

@@ -31,7 +31,10 @@ _FIRST = """
      order by f.created_at, f.id
      limit 1
 """
-_PAGES = {"event": "select * from fan_out_event($1, $2, $3)"}
+_PAGES = {
+    "event": "select * from fan_out_event($1, $2, $3)",
+    "creation": "select * from fan_out_creation($1, $2, $3)",
+}
 """One page of each kind of subject. All answer in the same columns."""
 
 

@@ -6,7 +6,7 @@ stays true until the commit.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -18,12 +18,14 @@ from lastcall.connections.states import USABLE, ConnectionState
 from lastcall.db.transaction import Transaction
 from lastcall.errors import Conflict, Invalid
 from lastcall.events.queries import Publication, may_see_drafts
+from lastcall.operations.dependencies import EventTie
+from lastcall.operations.kinds.fields import group_of
 from lastcall.operations.kinds.kind import Kind, Payload, fields_of, target_user_id
 from lastcall.operations.schedules import EventRelative, Schedule
 
 _HOLD_GATES = "select from connection_gates where club_id = $1 order by connection_id for share"
 _CONNECTION = """
-    select id, account_id, epoch, state, features, lastcall_now() as now
+    select id, account_id, group_id, epoch, state, features, lastcall_now() as now
       from connections
      where club_id = $1 and state <> 'disconnected'
 """
@@ -41,6 +43,7 @@ class Current:
 
     id: UUID
     account_id: UUID
+    group_id: str
     epoch: datetime
     state: ConnectionState
     features: frozenset[str]
@@ -59,6 +62,11 @@ class EventHeld:
     tba_generation: int
     now: datetime
 
+    @property
+    def event_tie(self) -> EventTie:
+        """What ties an operation to this event."""
+        return self.id, self.cancel_generation, self.tba_generation
+
 
 async def hold_connection(tx: Transaction, club_id: UUID) -> Current | None:
     """The club's connection, held: an epoch that ends meanwhile either sees what is written here or is seen."""
@@ -69,6 +77,7 @@ async def hold_connection(tx: Transaction, club_id: UUID) -> Current | None:
     return Current(
         id=row["id"],
         account_id=row["account_id"],
+        group_id=row["group_id"],
         epoch=row["epoch"],
         state=ConnectionState(row["state"]),
         features=frozenset(row["features"]),
@@ -96,6 +105,21 @@ def connection_missing() -> Conflict:
         "The club has no active connection to its VRChat group.",
         advice="Look at the connection page first.",
     )
+
+
+def require_own_places(connection: Current, payloads: Mapping[str, Payload]) -> None:
+    """Raises ``Invalid`` for an instance that is not the connected group's. ``payloads`` are by the field that holds
+    each.
+    """
+    for where, payload in payloads.items():
+        instance_id = fields_of(payload).get("instanceId")
+        if instance_id is not None and group_of(instance_id) != connection.group_id.lower():
+            raise Invalid(
+                "destination_scope",
+                "This instance does not belong to the club's group.",
+                advice="Choose one of the group's own instances.",
+                field=f"{where}.instanceId",
+            )
 
 
 async def refuse_banned(
@@ -129,12 +153,16 @@ async def refuse_banned(
         raise error
 
 
-async def hold_events(tx: Transaction, club_id: UUID, event_ids: Collection[UUID]) -> dict[UUID, EventHeld]:
-    """These events of the club, held in the order of their ids; what is missing or removed is absent."""
-    if not event_ids:
+async def hold_events(
+    tx: Transaction, club_id: UUID, event_ids: Iterable[UUID | None]
+) -> dict[UUID, EventHeld]:
+    """These events of the club, None being none, held in the order of their ids; what is missing or removed is
+    absent."""
+    wanted = {event_id for event_id in event_ids if event_id is not None}
+    if not wanted:
         return {}
-    await tx.raw.fetch(_HOLD_EVENTS, club_id, list(event_ids))
-    rows = await tx.raw.fetch(_EVENTS, club_id, list(event_ids))
+    await tx.raw.fetch(_HOLD_EVENTS, club_id, wanted)
+    rows = await tx.raw.fetch(_EVENTS, club_id, wanted)
     return {
         row["id"]: EventHeld(
             id=row["id"],

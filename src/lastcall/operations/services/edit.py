@@ -19,6 +19,7 @@ from lastcall.db.ids import new_id
 from lastcall.db.transaction import Transaction
 from lastcall.deadlines.signals import Signal
 from lastcall.errors import Conflict, Invalid
+from lastcall.operations.dependencies import Creation, check_creations, hold_creations, require_same_creation
 from lastcall.operations.kinds.kind import Payload
 from lastcall.operations.machine import State
 from lastcall.operations.queries import operation
@@ -31,17 +32,22 @@ from lastcall.operations.services.basis import (
     hold_events,
     linked_event,
     refuse_banned,
+    require_own_places,
 )
 from lastcall.operations.services.cancel import require_theirs, revision_stale
-from lastcall.operations.signals import LATE_PENDING, changed
+from lastcall.operations.signals import FANOUT, LATE_PENDING, changed
 from lastcall.operations.views import OperationView
 from lastcall.people.actor import Actor
 from lastcall.people.scopes import Scope
 
-_EVENT = "select event_id from operations where club_id = $1 and id = $2"
-_LOCK = "select from operations where club_id = $1 and id = $2 for no key update"
+_TIES = """
+    select event_id, dependency_event_id, depends_on from operations where club_id = $1 and id = $2
+"""
+_LOCK = "select lock_with_creation($1, $2)"
+_NOTE_DEPENDENTS = "select note_dependents($1, array[$2]::uuid[], $3)"
 _BASIS = """
-    select connection_id, epoch, schedule_kind, event_id, event_cancel_generation, event_tba_generation
+    select connection_id, epoch, schedule_kind, event_id, event_cancel_generation, event_tba_generation,
+           dependency_verdict(club_id, id, due_at) as dependency
       from operations
      where club_id = $1 and id = $2
 """
@@ -68,6 +74,10 @@ _CHANGE = """
 """
 
 
+_WAITS = ("awaiting_instance_creation", "instance_creation_rescheduled")
+"""What a creation may say of an invitation that can still be edited: a later time mends the second."""
+
+
 async def edit(
     db: Database,
     actor: Actor,
@@ -92,10 +102,10 @@ async def edit(
         # its revision, so the one that was seen without the lock is the one, or the edit is refused.
         standing = await require_staff(tx, actor, club_id, scope=Scope.OPERATIONS)
         connection = await hold_connection(tx, club_id)
-        own_event = await tx.raw.fetchval(_EVENT, club_id, operation_id)
-        events = await hold_events(
-            tx, club_id, [one for one in {own_event, schedule.event_id} if one is not None]
+        own_event, creation_event, depends_on = (
+            await tx.raw.fetchrow(_TIES, club_id, operation_id) or (None,) * 3
         )
+        events = await hold_events(tx, club_id, [own_event, creation_event, schedule.event_id])
         await tx.raw.fetch(_LOCK, club_id, operation_id)
         row = await operation(tx, standing, actor, club_id, operation_id)
         require_theirs(standing, actor, row, "edit")
@@ -105,16 +115,26 @@ async def edit(
             raise revision_stale(row)
         current = await _require_basis(tx, club_id, row, connection, events)
         changed_to = _read_payload(row, payload)
-        for each in (parse(row.kind, row.payload, "payload"), changed_to):
+        before = parse(row.kind, row.payload, "payload")
+        for each in (before, changed_to):
             require_roles(standing, row.kind, each, "payload.roleId")
+        require_same_creation(before, changed_to)
+        require_own_places(current, {"payload": changed_to})
         await refuse_banned(tx, club_id, current, row.kind, {"payload": changed_to}, confirm_banned)
         event = linked_event(standing, schedule, events)
         now = await tx.raw.fetchval("select lastcall_now()")
         due_at = due_time(schedule, now, None if event is None else event.starts_at)
+        held = await hold_creations(tx, club_id, [] if depends_on is None else [depends_on])
+        check_creations({"payload": changed_to}, held, (current.id, current.epoch), due_at)
+        followed = event or (None if depends_on is None else held[depends_on])
         await tx.raw.execute(_KEEP, club_id, operation_id, new_id(), actor.person_id, now)
-        ready_at = await _change(tx, actor, club_id, row, changed_to, schedule, event, due_at)
+        ready_at = await _change(tx, actor, club_id, row, changed_to, schedule, followed, due_at)
         details = {"revision": seen_revision + 1, "due_at": due_at.isoformat(), "kind": row.kind.name}
         await log(tx, club_id, actor, "operation.edited", "operation", operation_id, details)
+        # What was reviewed with the creation as it was before is not sent; it is told so soon (DEP-02).
+        noted_at = await tx.raw.fetchval(_NOTE_DEPENDENTS, club_id, operation_id, now)
+        if noted_at is not None:
+            tx.publish(Signal(FANOUT, noted_at))
         tx.publish(Signal(LATE_PENDING, late_at(due_at)))
         if ready_at is not None:
             tx.publish(work(current.account_id, ready_at))
@@ -145,8 +165,8 @@ async def _require_basis(
     connection: Current | None,
     events: Mapping[UUID, EventHeld],
 ) -> Current:
-    """What the row was reviewed on still stands: no edit revives what an epoch's end (EDT-12) or its event has stopped
-    already, though nothing has come by yet to say so in the row (EVT-04, EVT-05)."""
+    """What the row was reviewed on still stands: no edit revives what an epoch's end (EDT-12), its event or its
+    creation has stopped already, though nothing has come by yet to say so in the row (EVT-04, EVT-05, DEP-04)."""
     basis = await tx.raw.fetchrow(_BASIS, club_id, row.id)
     if (
         connection is None
@@ -167,6 +187,8 @@ async def _require_basis(
             and event.tba_generation != basis["event_tba_generation"]
         ):
             raise _stopped("event_time_tba", "Its event lost its exact start since the review.", row)
+    if basis["dependency"] not in (None, *_WAITS):
+        raise _stopped(basis["dependency"], "Its instance's creation is not what it was at the review.", row)
     return connection
 
 
@@ -192,11 +214,12 @@ async def _change(
     row: OperationView,
     payload: Payload,
     schedule: Schedule,
-    event: EventHeld | None,
+    followed: EventHeld | Creation | None,
     due_at: datetime,
 ) -> datetime | None:
-    """Write the new revision; its ready time. Another row of the batch with the same payload stands in the way of it,
-    also one that is over (EDT-11)."""
+    """Write the new revision; its ready time. ``followed`` says which event stops it: the one that it names, else that
+    of its creation (DEP-08). Another row of the batch with the same payload stands in the way of it, also one that is
+    over (EDT-11)."""
     kind = row.kind
     try:
         written = await tx.raw.fetchrow(
@@ -211,11 +234,7 @@ async def _change(
             schedule.kind,
             schedule.offset_ms if isinstance(schedule, EventRelative) else None,
             due_at,
-            *(
-                (None, None, None)
-                if event is None
-                else (event.id, event.cancel_generation, event.tba_generation)
-            ),
+            *((None, None, None) if followed is None else followed.event_tie),
             actor.person_id,
         )
     except asyncpg.UniqueViolationError:

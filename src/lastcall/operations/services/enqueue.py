@@ -2,7 +2,8 @@
 
 The order is part of the promise: form; permission of each payload, before the request id is looked up (ENQ-12);
 replay (ENQ-03), before anything that may have changed since; connection; rules of the kind; event (ENQ-07, ENQ-08);
-due time (ENQ-05, ENQ-09); rows. What takes the same number of statements for one payload takes it for a hundred.
+due time (ENQ-05, ENQ-09); what it waits for (DEP-01, DEP-06); rows. What takes the same number of statements for one
+payload takes it for a hundred.
 """
 
 from __future__ import annotations
@@ -23,6 +24,13 @@ from lastcall.db.ids import new_id
 from lastcall.db.transaction import Transaction
 from lastcall.deadlines.signals import Signal
 from lastcall.errors import Conflict
+from lastcall.operations.dependencies import (
+    check_creations,
+    creation_id,
+    creation_ids,
+    events_of,
+    hold_creations,
+)
 from lastcall.operations.schedules import EventRelative, Schedule, due_time, late_at
 from lastcall.operations.services.asked import Asked, check_form, check_rules, read_asked
 from lastcall.operations.services.basis import (
@@ -32,6 +40,7 @@ from lastcall.operations.services.basis import (
     hold_events,
     linked_event,
     refuse_banned,
+    require_own_places,
     require_usable,
 )
 from lastcall.operations.signals import LATE_PENDING, changed
@@ -52,12 +61,20 @@ _INSERT_ROWS = """
     insert into operations
            (club_id, id, request_id, position, connection_id, epoch, kind, payload, target, grants, schedule_kind,
             offset_ms, due_at, ready_at, lane, actor_id, created_at,
-            event_id, event_cancel_generation, event_tba_generation)
+            event_id, event_cancel_generation, event_tba_generation,
+            code, depends_on, dependency_revision, dependency_event_id)
     select $1, r.id, $2, r.position - 1, $3, $4, $5, r.payload, r.target, r.grants::text[], $6,
-           $7, $8, $8, $9, $10, $11, $12, $13, $14
-      from unnest($15::uuid[], $16::jsonb[], $17::text[], $18::text[])
-           with ordinality as r (id, payload, target, grants, position)
+           $7, $8, case when c.id is null or c.state = 'succeeded' then $8::timestamptz end, $9, $10, $11,
+           coalesce($12::uuid, c.event_id),
+           case when $12 is null then c.event_cancel_generation else $13 end,
+           case when $12 is null then c.event_tba_generation else $14 end,
+           case when c.state <> 'succeeded' then 'awaiting_instance_creation' end,
+           c.id, case when c.id is not null then (r.payload ->> 'creationRevision')::integer end, c.event_id
+      from unnest($15::uuid[], $16::jsonb[], $17::text[], $18::text[], $19::uuid[])
+           with ordinality as r (id, payload, target, grants, creation_id, position)
+      left join operations c on c.club_id = $1 and c.id = r.creation_id
 """
+"""What waits for a creation has no ready time, and follows the creation's event where it names none (DEP-08)."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +127,9 @@ async def enqueue(
         check_rules(asked)
         by_field = {f"payloads.{n}": payload for n, payload in enumerate(asked.payloads)}
         await refuse_banned(tx, club_id, connection, asked.kind, by_field, confirm_banned)
-        event_ids = [] if schedule.event_id is None else [schedule.event_id]
+        require_own_places(connection, by_field)
+        creations = creation_ids(asked.payloads)
+        event_ids = [schedule.event_id, *await events_of(tx, club_id, creations)]
         event = linked_event(standing, schedule, await hold_events(tx, club_id, event_ids))
         now = connection.now if event is None else event.now
         due_at = due_time(schedule, now, None if event is None else event.starts_at)
@@ -122,11 +141,14 @@ async def enqueue(
             if known is None:
                 raise _already_used()
             return known
+        held = await hold_creations(tx, club_id, creations)
+        check_creations(by_field, held, (connection.id, connection.epoch), due_at)
         ids = await _insert_rows(tx, actor, club_id, request_id, asked, basis)
         details = {"kind": asked.kind.name, "size": len(ids), "due_at": due_at.isoformat()}
         await log(tx, club_id, actor, "operations.enqueued", "operation_request", request_id, details)
         tx.publish(Signal(LATE_PENDING, late_at(due_at)))
-        tx.publish(work(connection.account_id, due_at))
+        if not held or any(not creation.is_awaited for creation in held.values()):
+            tx.publish(work(connection.account_id, due_at))
         tx.publish(changed(club_id))
     return Enqueued(request_id, ids, due_at, is_replay=False)
 
@@ -186,11 +208,12 @@ async def _insert_rows(
         kind.lane(len(ids)),
         actor.person_id,
         basis.now,
-        *((None, None, None) if event is None else (event.id, event.cancel_generation, event.tba_generation)),
+        *((None, None, None) if event is None else event.event_tie),
         ids,
         [msgspec.json.encode(payload).decode() for payload in asked.payloads],
         [kind.target(payload) for payload in asked.payloads],
         # An array of arrays would need them to be equally long.
         [f"{{{','.join(kind.grants_for(payload))}}}" for payload in asked.payloads],
+        [creation_id(payload) for payload in asked.payloads],
     )
     return ids

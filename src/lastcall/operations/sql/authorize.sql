@@ -40,7 +40,8 @@ begin
       from club_gates c
       join connection_gates n on n.club_id = c.club_id and n.connection_id = p_connection
       join operations o
-             on o.club_id = c.club_id and o.id = p_operation and o.event_id is null and o.depends_on is null
+             on o.club_id = c.club_id and o.id = p_operation and o.event_id is null
+                and not is_dependent(o.kind)
      where c.club_id = p_club
        for share of c
        for share of n
@@ -51,7 +52,7 @@ begin
     loop
         judged_at := lastcall_now();
         if v_is_linked then
-            select v.code, v.due_at into v_verdict, v_due_at from event_verdict(p_club, p_operation) as v;
+            select v.code, v.due_at into v_verdict, v_due_at from operation_verdict(p_club, p_operation) as v;
         end if;
         select coalesce(
                    c.refusal,

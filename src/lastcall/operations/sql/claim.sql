@@ -80,12 +80,18 @@ begin
                          for no key update skip locked) as first
                 limit 1)
         returning 'claimed', o.id, o.claim_nonce, o.kind, o.payload::text, o.due_at, o.due_at + operation_grace(),
-                  o.claim_expires_at, o.event_id is not null or o.depends_on is not null
+                  o.claim_expires_at, o.event_id is not null or is_dependent(o.kind)
           into outcome, operation_id, nonce, kind, payload, due_at, execute_before, expires_at, v_is_linked;
         exit when v_is_linked is not true;
 
-        select v.code, v.due_at into v_verdict, v_due_at from event_verdict(p_club, operation_id) as v;
-        exit when v_verdict is null;
+        select v.code, v.due_at into v_verdict, v_due_at from operation_verdict(p_club, operation_id) as v;
+        if v_verdict is null then
+            if is_dependent(kind) then
+                kind := 'invite_to_instance';
+                payload := destination_payload(p_club, operation_id)::text;
+            end if;
+            exit;
+        end if;
         outcome := 'more';
         has_settled := true;
         moved_ready_at := least(

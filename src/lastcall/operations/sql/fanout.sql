@@ -30,15 +30,7 @@ create or replace function operation_ended(p_club uuid, p_operations uuid[], p_n
 language plpgsql volatile
 as $$
 begin
-    insert into operation_fanouts (club_id, id, subject_kind, subject_id, created_at)
-    select o.club_id, o.id, 'creation', o.id, p_now
-      from operations o
-     where o.club_id = p_club and o.id = any (p_operations) and o.kind = 'create_instance'
-       and o.completed_at is not null
-       and exists (
-           select from operations d
-            where d.club_id = o.club_id and d.depends_on = o.id and d.completed_at is null)
-        on conflict (club_id, subject_kind, subject_id) do update set after = null;
+    perform note_dependents(p_club, p_operations, p_now);
     perform note_outcomes(p_club, p_operations, p_now);
 end
 $$;
@@ -92,17 +84,18 @@ begin
         update operations o
            set state = refused_state(v.code),
                code = case when v.code = 'event_rescheduled' then o.code else v.code end,
-               completed_at = case when v.code <> 'event_rescheduled' then v_now end,
+               completed_at = case when refused_state(v.code) <> 'pending' then v_now end,
                due_at = case when v.code = 'event_rescheduled' then v.due_at else o.due_at end,
                ready_at = case
                    when v.code = 'event_rescheduled' and o.ready_at is not null then greatest(v.due_at, o.retry_at)
-                   else o.ready_at
+                   when v.code <> 'awaiting_instance_creation' then o.ready_at
                end,
                claim_nonce = null, claim_account_id = null, claim_worker_id = null, claim_journal_id = null,
                claim_fencing_token = null, claim_generation = null, claim_expires_at = null
           from unnest(v_page) as p (id)
-         cross join lateral event_verdict(p_club, p.id) as v
+         cross join lateral operation_verdict(p_club, p.id) as v
          where o.club_id = p_club and o.id = p.id and v.code is not null
+           and (v.code <> 'awaiting_instance_creation' or o.ready_at is not null)
            and o.state in ('pending', 'claimed') and o.submitted_at is null
         returning o.id, o.completed_at, o.due_at, o.ready_at, o.connection_id)
     select count(*) > 0,

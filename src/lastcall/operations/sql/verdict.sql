@@ -42,11 +42,30 @@ as $$
      where o.club_id = p_club and o.id = p_operation
 $$;
 
+-- What event and creation together say of an operation, or null; and when it is due by its event. What is to be moved is
+-- judged by its new time: there it may stand before its creation.
+create or replace function operation_verdict(p_club uuid, p_operation uuid)
+returns table (code text, due_at timestamptz)
+language sql stable
+as $$
+    select case
+               when v.code <> 'event_rescheduled' then v.code
+               when v.code is not null and d.code = 'awaiting_instance_creation' then v.code
+               else coalesce(d.code, v.code)
+           end,
+           v.due_at
+      from operations o
+     cross join lateral event_verdict(o.club_id, o.id) as v
+     cross join lateral (
+           select case when is_dependent(o.kind) then dependency_verdict(o.club_id, o.id, v.due_at) end as code) as d
+     where o.club_id = p_club and o.id = p_operation
+$$;
+
 -- The state in which a refusal's own code leaves a claimed or waiting row.
 create or replace function refused_state(p_code text) returns text
 language sql immutable parallel safe
 return case
-    when p_code in ('connection_paused', 'event_rescheduled') then 'pending'
+    when p_code in ('connection_paused', 'event_rescheduled', 'awaiting_instance_creation') then 'pending'
     when p_code = 'late_window_elapsed' then 'missed'
     when p_code in ('event_deleted', 'event_cancelled', 'event_time_tba') then 'cancelled'
     else 'rejected'
@@ -87,7 +106,6 @@ create or replace function lock_linked(p_club uuid, p_connection uuid, p_operati
 language plpgsql volatile
 as $$
 declare
-    v_creation uuid;
     v_is_locked boolean;
 begin
     perform
@@ -98,14 +116,7 @@ begin
        for share of n;
     v_is_locked := found;
     perform lock_events_of(array[p_club], array[p_operation]);
-    select o.depends_on into v_creation from operations o where o.club_id = p_club and o.id = p_operation;
-    perform from operations o
-      where o.club_id = p_club and o.id = v_creation and o.id < p_operation for share;
-    perform from operations o where o.club_id = p_club and o.id = p_operation for no key update;
-    v_is_locked := v_is_locked and found;
-    perform from operations o
-      where o.club_id = p_club and o.id = v_creation and o.id > p_operation for share;
-    return v_is_locked;
+    return lock_with_creation(p_club, p_operation) and v_is_locked;
 end
 $$;
 
@@ -143,6 +154,9 @@ begin
         return move_operation(p_club, p_operation, p_due_at);
     end if;
     perform settle_unsent(p_club, p_operation, refused_state(p_code), p_code, p_now);
+    if p_code = 'awaiting_instance_creation' then
+        update operations o set ready_at = null where o.club_id = p_club and o.id = p_operation and o.state = 'pending';
+    end if;
     return null;
 end
 $$;
