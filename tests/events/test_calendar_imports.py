@@ -3,6 +3,7 @@ written."""
 
 from __future__ import annotations
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -187,6 +188,30 @@ async def test_an_event_that_was_changed_since_the_reading_is_left_alone_and_the
     }
     (left,) = [item for item in reviewed.document.items if item.is_open]
     assert left.problem == "This event was changed after the calendar was read."
+
+
+async def test_twin_without_the_check_the_import_overwrites_what_somebody_wrote(
+    club: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await apply_all(club, await read(club, vevent("1", start(), "SUMMARY:A")))
+    (event,) = await events(club)
+    document = await read(club, vevent("1", start(0, 21), "SUMMARY:A"))
+    mine = EventFields("Mine", event.time, event.zone)
+    await edit_event(club.db, club.owner, club.club_id, event.id, mine, event.revision)
+    monkeypatch.setattr(importing, "_check_unmoved", lambda *_: None)
+    assert (await apply_all(club, document)).applied == 1
+    assert [one.title for one in await events(club)] == ["A"]
+
+
+async def test_two_who_apply_the_same_new_dates_in_another_order_do_not_wait_for_each_other(
+    club: House,
+) -> None:
+    parts = [vevent(str(n), start(n), f"SUMMARY:{n}") for n in range(6)]
+    moved = [vevent(str(n), start(9 - n), f"SUMMARY:{n}") for n in range(6)]
+    documents = [await read(club, *parts), await read(club, *moved)]
+    reviewed = await asyncio.gather(*(apply_all(club, one) for one in documents))
+    assert sum(one.applied for one in reviewed) == 6
+    assert len(await events(club)) == 6
 
 
 async def test_a_removed_event_is_refused_when_applied_and_new_in_the_next_reading(club: House) -> None:

@@ -198,8 +198,8 @@ async def _drop_old(tx: Transaction, club_id: UUID) -> None:
 async def _hold(
     tx: Transaction, actor: Actor, club_id: UUID, import_id: UUID, item_ids: Collection[UUID], seen: int
 ) -> Sequence[Row[tuple[object, ...]]]:
-    """The dates, once the document is locked and stands as it was seen; in the order in which their events are locked,
-    so that two who apply cannot wait for each other."""
+    """The dates, once the document is locked and stands as it was seen; in the order in which their events are locked
+    and new ones claim their UIDs, so that two who apply cannot wait for each other."""
     if len(item_ids) > APPLIED_MOST:
         raise Invalid(
             "import_items_too_many",
@@ -228,7 +228,7 @@ async def _hold(
             CalendarImportItem.decision.is_(None),
             CalendarImportItem.change.in_(_APPLICABLE),
         )
-        .order_by(CalendarImportItem.event_id, CalendarImportItem.position)
+        .order_by(CalendarImportItem.event_id, CalendarImportItem.uid)
     )
     found = items.all()
     if len(found) != len(set(item_ids)):
@@ -257,22 +257,21 @@ async def _apply(
     event = await read_event(tx, club_id, row["event_id"])
     if event is None:
         raise event_unknown()
-    if event.revision != row["event_revision"]:
-        raise _moved_on()
+    _check_unmoved(event, row["event_revision"])
     if row["change"] == ItemChange.CANCELLED:
         cancelled = await cancel_event(db, actor, club_id, event.id)
-        if cancelled.revision != event.revision + 1:
-            raise _moved_on()
+        _check_unmoved(cancelled, event.revision + 1)  # somebody may have written between the two
         return cancelled
     return await edit_event(db, actor, club_id, event.id, fields.written(event), event.revision)
 
 
-def _moved_on() -> Conflict:
-    return Conflict(
-        "event_changed",
-        "This event was changed after the calendar was read.",
-        advice="Import the calendar again.",
-    )
+def _check_unmoved(event: EventView, revision: int) -> None:
+    if event.revision != revision:
+        raise Conflict(
+            "event_changed",
+            "This event was changed after the calendar was read.",
+            advice="Import the calendar again.",
+        )
 
 
 async def _decide(tx: Transaction, club_id: UUID, item_ids: Collection[UUID], **values: object) -> None:
