@@ -81,6 +81,15 @@ async def test_an_edit_keeps_what_was_and_puts_the_editor_in_charge(world: World
     assert await world.run("select count(*) from activity_log where action = 'operation.edited'") == 1
 
 
+@pytest.mark.clause("ENQ-06")
+async def test_a_row_without_a_kind_of_schedule_is_edited_as_the_fixed_one_that_it_is(world: World) -> None:
+    now = await world.clock.now()
+    operation_id = await world.one(due_at=now + HOUR)
+    await world.run("update operations set schedule_kind = null")
+    assert (await edited(world, operation_id, schedule=Fixed(now + 2 * HOUR))).schedule_kind == "fixed"
+    assert json.loads(await world.run("select schedule from operation_revisions")) == {"kind": "fixed"}
+
+
 @pytest.mark.clause("EDT-05")
 async def test_the_kind_never_changes(world: World) -> None:
     operation_id = await world.one(invitation(1))

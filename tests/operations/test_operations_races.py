@@ -113,6 +113,39 @@ async def test_of_two_edits_at_one_revision_the_second_is_refused(world: World) 
     assert await world.run("select count(*) from operation_revisions") == 1
 
 
+async def two_edits_of_a_batch(world: World) -> list[Any]:
+    """Two rows of one batch, edited at once to the same recipient; what either came to."""
+    made = await world.enqueue(assignment(1), assignment(2))
+    async with another(world) as other:
+        await other.execute("lock table activity_log in exclusive mode")
+        first = asyncio.ensure_future(edit_it(world, made.operation_ids[0]))
+        await wait_until_blocked(world.db, "activity_log", by=other.get_server_pid())
+        second = asyncio.ensure_future(edit_it(world, made.operation_ids[1]))
+        await eventually(lambda: world.run(TWO_WAIT))
+    return await asyncio.gather(first, second, return_exceptions=True)
+
+
+TWO_WAIT = """
+    select count(*) = 2 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
+"""
+
+
+@pytest.mark.clause("EDT-11")
+async def test_two_recipients_of_a_batch_that_become_one_at_once_are_refused(world: World) -> None:
+    first, second = await two_edits_of_a_batch(world)
+    assert first.revision == 2
+    assert isinstance(second, LastcallError)
+    assert second.code == "duplicate_recipient"
+    assert await world.run("select count(distinct target) from operations") == 2
+
+
+async def test_twin_without_the_unique_target_somebody_is_in_a_batch_twice(world: World) -> None:
+    await world.run("alter table operations drop constraint operations_club_id_request_id_target_key")
+    first, second = await two_edits_of_a_batch(world)
+    assert (first.revision, second.revision) == (2, 2)
+    assert await world.run("select count(distinct target) from operations") == 1
+
+
 async def authorize_first(
     world: World, operation_id: UUID, held: Any, stop: Awaitable[Any]
 ) -> asyncio.Future[Any]:

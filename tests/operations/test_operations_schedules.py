@@ -16,6 +16,7 @@ from lastcall.events.services.write import cancel_event, publish_event, reinstat
 from lastcall.events.times import EventTime
 from lastcall.operations.kinds import KINDS
 from lastcall.operations.schedules import EventRelative, Fixed, Immediate, Schedule
+from lastcall.operations.services.edit import edit
 from lastcall.operations.services.enqueue import enqueue
 
 MILLISECOND = timedelta(milliseconds=1)
@@ -223,6 +224,16 @@ async def test_an_invitation_of_somebody_whom_fresh_evidence_names_as_banned_mus
     assert await world.one(assignment(2))
     await world.clock.advance(timedelta(seconds=61))
     assert await world.one(invitation(2))
+
+
+async def test_an_edit_to_somebody_who_is_banned_must_be_chosen_too(world: World) -> None:
+    operation_id = await world.one(invitation(1))
+    await evidence_of_bans(world, user(2))
+    ask = (world.db, world.moderator, world.club_id, operation_id, 1, invitation(2), Immediate())
+    with pytest.raises(Invalid) as refusal:
+        await edit(*ask)
+    assert (refusal.value.code, refusal.value.field) == ("target_banned", "payload.targetUserId")
+    assert (await edit(*ask, confirm_banned={user(2)})).revision == 2
 
 
 async def test_bans_of_an_earlier_epoch_or_from_the_future_are_no_evidence(world: World) -> None:
