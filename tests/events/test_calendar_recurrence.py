@@ -48,7 +48,7 @@ def rules(draw: st.DrawFn) -> dict[str, list[str]]:
     return {name: values for name, values in rule.items() if values}
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(rules(), st.dates(date(2018, 1, 1), date(2026, 12, 31)), st.booleans())
 def test_the_dates_are_those_of_another_implementation(
     parts: dict[str, list[str]], begin: date, has_until: bool
