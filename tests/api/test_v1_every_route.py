@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from litestar.routes import HTTPRoute
 from tests.api.v1_kit import Api, Program, check, open_api
-from tests.api.v1_things import WORLD_ID, things
+from tests.api.v1_things import CALENDAR, POST, WORLD_ID, things
 from tests.web.conftest import user
 
 from lastcall.api.v1.api import PATH
@@ -103,6 +103,7 @@ LINES: dict[str, Line] = {
     "GET /clubs/{club}/forecast": Line(READ, 200, query="?kind=invite_member&count=2"),
     "GET /clubs/{club}/operations/{operation_id}/revisions": Line(READ, 200, lacking=404),
     "GET /clubs/{club}/operations/{operation_id}/timeline": Line(READ, 200, lacking=404),
+    "GET /clubs/{club}/operations/{operation_id}/explanation": Line(READ, 200, lacking=404),
     "PUT /clubs/{club}/operations/{operation_id}": Line(
         OPERATIONS,
         200,
@@ -133,6 +134,34 @@ LINES: dict[str, Line] = {
     "POST /clubs/{club}/events/{event_id}/worlds/{link_id}/confirm": Line(EVENTS, 200),
     "DELETE /clubs/{club}/events/{event_id}/worlds/{link_id}": Line(EVENTS, 200),
     "DELETE /clubs/{club}/events/{event_id}": Line(EVENTS, 204),
+    "GET /clubs/{club}/imports": Line(READ, 200, lacking=404),
+    "GET /clubs/{club}/imports/{import_id}": Line(READ, 200, lacking=404),
+    "POST /clubs/{club}/imports/file": Line(EVENTS, 201, body={"name": "a.ics", "content": CALENDAR}),
+    "POST /clubs/{club}/imports/feed": Line(EVENTS, 422, body={"url": "https://127.0.0.1/a.ics"}),
+    "POST /clubs/{club}/imports/{import_id}/apply": Line(
+        EVENTS, 200, body={"items": ["{item_id}"], "seen": 1}
+    ),
+    "POST /clubs/{club}/imports/{import_id}/skip": Line(
+        EVENTS, 409, body={"items": ["{item_id}"], "seen": 1}
+    ),
+    "GET /clubs/{club}/notices": Line(READ, 200, lacking=200),
+    "POST /clubs/{club}/notices/dismiss": Line(OPERATIONS, 204, lacking=204, body={"operationIds": []}),
+    "GET /clubs/{club}/operations/{operation_id}/findings": Line(READ, 200, lacking=404),
+    "POST /clubs/{club}/operations/{operation_id}/findings": Line(
+        OPERATIONS, 409, lacking=404, body={"verdict": "happened", "note": "Seen."}
+    ),
+    "GET /clubs/{club}/recipient-lists": Line(READ, 200),
+    "GET /clubs/{club}/recipient-lists/{list_id}": Line(READ, 200),
+    "POST /clubs/{club}/recipient-lists": Line(OPERATIONS, 201, body={"name": "All", "userIds": [user(3)]}),
+    "PUT /clubs/{club}/recipient-lists/{list_id}": Line(
+        OPERATIONS, 200, body={"name": "All", "userIds": [user(3)], "seen": 1}
+    ),
+    "DELETE /clubs/{club}/recipient-lists/{list_id}": Line(OPERATIONS, 204, query="?seen=2"),
+    "GET /clubs/{club}/post-drafts": Line(READ, 200),
+    "GET /clubs/{club}/post-drafts/{draft_id}": Line(READ, 200),
+    "PUT /clubs/{club}/post-drafts/{draft_id}": Line(OPERATIONS, 200, body={"fields": POST, "seen": 1}),
+    "POST /clubs/{club}/post-drafts/{draft_id}/queue": Line(OPERATIONS, 201, body={"revision": 1}),
+    "DELETE /clubs/{club}/post-drafts/{draft_id}": Line(OPERATIONS, 409, query="?seen=1"),
     "PUT /clubs/{club}/connections/{connection_id}/stop": Line(
         Scope.CONNECTION, 204, body={"isStopped": True}
     ),

@@ -29,7 +29,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 from tests.api.v1_kit import Api, open_api
-from tests.api.v1_things import WORLD_ID, things
+from tests.api.v1_things import CALENDAR, POST, WORLD_ID, things
 from tests.web.conftest import user
 
 from lastcall.api.v1.api import api_routes
@@ -115,6 +115,12 @@ def meant(ids: dict[str, str]) -> dict[str, Any]:
         "time": {"kind": "timed", "startsAt": "2030-01-01T20:00:00+01:00"},
         "title": "Night",
         "worldId": WORLD_ID,
+        "content": CALENDAR,
+        "url": "https://127.0.0.1/calendar.ics",
+        "items": [ids["item_id"]],
+        "userIds": [user(1)],
+        "fields": POST,
+        "operationIds": [],
         "confirmBanned": [],
     }
 

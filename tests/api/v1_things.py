@@ -5,17 +5,27 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from tests.api.v1_kit import Api
+from tests.events.calendars import calendar, vevent
+from tests.web.conftest import user
 
 from lastcall.access.acceptance import accept_invite
 from lastcall.access.invites import create_invite
-from lastcall.db.ids import decode_id, encode_id
+from lastcall.db.ids import decode_id, encode_id, new_id
+from lastcall.events.fields import EventFields
 from lastcall.events.queries import Publication
-from lastcall.events.services.write import EventFields, create_event, link_world
+from lastcall.events.services.importing import import_file
+from lastcall.events.services.write import create_event, link_world
 from lastcall.events.times import Timed
+from lastcall.operations.schedules import Immediate
+from lastcall.operations.services.drafts import save_draft
+from lastcall.operations.services.lists import create_list
 from lastcall.people.service import add_person
 from lastcall.people.sign_in import make_sign_in_link, redeem_sign_in_link
 
 WORLD_ID = "wrld_00000000-0000-4000-8000-000000000001"
+POST = {"title": "Tonight", "text": "Doors at nine.", "visibility": "group", "sendNotification": False}
+START = f":{datetime.now(UTC) + timedelta(days=30):%Y%m%dT%H%M%SZ}"
+CALENDAR = calendar(vevent("one@example.org", START, "SUMMARY:Night")).decode()
 
 
 async def things(api: Api) -> dict[str, str]:
@@ -35,6 +45,10 @@ async def things(api: Api) -> dict[str, str]:
     fields = EventFields("Opening", Timed(datetime.now(UTC) + timedelta(days=3)), "Europe/Berlin")
     event = await create_event(world.db, owner, world.club_id, fields, publication=Publication.PUBLISHED)
     event = await link_world(world.db, owner, world.club_id, event.id, WORLD_ID)
+    imported = await import_file(world.db, owner, world.club_id, "calendar.ics", CALENDAR.encode())
+    kept = await create_list(world.db, owner, world.club_id, "Regulars", [user(1), user(2)])
+    draft_id = new_id()
+    await save_draft(world.db, owner, world.club_id, draft_id, POST, Immediate(), seen=0)
     session_id = owner.session_id
     assert session_id is not None
     return {
@@ -50,6 +64,10 @@ async def things(api: Api) -> dict[str, str]:
         "connection_id": encode_id(world.connection_id),
         "event_id": encode_id(event.id),
         "link_id": encode_id(event.worlds[0].id),
+        "import_id": encode_id(imported.id),
+        "item_id": encode_id(imported.items[0].id),
+        "list_id": encode_id(kept.id),
+        "draft_id": encode_id(draft_id),
         "session_id": encode_id(session_id),
         "token_id": encode_id(token_id),
         "invite_token": open_invite.token,

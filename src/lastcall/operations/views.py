@@ -25,7 +25,7 @@ from lastcall.people.actor import Actor
 class OperationView:
     """One operation as a reader sees it. ``is_cancellable``: this reader may cancel it as it stands; ``is_editable``
     likewise, as far as rights and state go. ``ready_at`` is None while it waits for the operation that it depends on,
-    ``offset`` that of an event-relative schedule.
+    ``offset`` that of an event-relative schedule, ``window_ends_at`` when the claim or submission under way ends.
     """
 
     id: UUID
@@ -46,6 +46,7 @@ class OperationView:
     code: str | None
     result: dict[str, Any] | None
     created_at: datetime
+    window_ends_at: datetime | None
     submitted_at: datetime | None
     completed_at: datetime | None
     is_cancellable: bool
@@ -71,7 +72,8 @@ class OperationView:
 FIELDS = """
     o.id, o.request_id, q.size, o.position, o.kind, o.payload::text as payload, o.schedule_kind, o.event_id,
     o.offset_ms, o.due_at, o.ready_at, o.state, o.revision, o.actor_id, p.display_name, o.code,
-    o.result::text as result, o.created_at, o.submitted_at, o.completed_at, l.outcome as late_outcome
+    o.result::text as result, o.created_at, o.submitted_at, o.completed_at, o.claim_expires_at,
+    l.outcome as late_outcome
 """
 """What ``views`` needs of a row ``o``, with ``JOINS``."""
 
@@ -117,6 +119,7 @@ def _view(row: asyncpg.Record, standing: Standing, actor: Actor) -> OperationVie
         code=row["code"],
         result=None if row["result"] is None else msgspec.json.decode(row["result"]),
         created_at=row["created_at"],
+        window_ends_at=None if state.is_terminal else row["claim_expires_at"],
         submitted_at=row["submitted_at"],
         completed_at=row["completed_at"],
         is_cancellable=is_theirs and state in UNSENT,

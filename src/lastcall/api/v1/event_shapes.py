@@ -58,6 +58,7 @@ class TbaInput(Input, frozen=True, tag="tba", tag_field="kind"):
 
 
 TimeInput = TimedInput | DateInput | TbaInput
+Time = ExactTime | DateKnown | TimeUnknown
 
 
 class EventWorld(Shape, frozen=True):
@@ -77,7 +78,7 @@ class Event(Shape, frozen=True):
     id: Id
     title: str
     description: str
-    time: ExactTime | DateKnown | TimeUnknown
+    time: Time
     zone: str
     status: EventStatus
     publication: Publication
@@ -179,7 +180,7 @@ def event_shape(view: EventView) -> Event:
         id=encode_id(view.id),
         title=view.title,
         description=view.description,
-        time=_time(view.time),
+        time=time_shape(view.time),
         zone=view.zone,
         status=view.status,
         publication=view.publication,
@@ -200,7 +201,7 @@ def event_shape(view: EventView) -> Event:
     )
 
 
-def _time(when: EventTime) -> ExactTime | DateKnown | TimeUnknown:
+def time_shape(when: EventTime) -> Time:
     match when:
         case Timed(starts_at=start, ends_at=end, doors_at=doors):
             return ExactTime(starts_at=start, ends_at=end, doors_at=doors)

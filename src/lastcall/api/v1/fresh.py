@@ -7,17 +7,25 @@ from typing import Any
 
 from lastcall.api.v1.event_shapes import event_shape
 from lastcall.api.v1.routes.clubs import settings_shape
+from lastcall.api.v1.routes.imports import import_shape
 from lastcall.api.v1.routes.operations import operation_shape
+from lastcall.api.v1.routes.papers import draft_shape, list_shape
 from lastcall.api.v1.routes.staff import role_shape
 from lastcall.api.v1.routes.visibility import visibility_shape
 from lastcall.clubs.queries import ClubSettings, RoleView
 from lastcall.clubs.visibility import VisibilityView
+from lastcall.events.import_queries import ImportView
 from lastcall.events.queries import EventView
+from lastcall.operations.drafts import DraftView
+from lastcall.operations.lists import ListView
 from lastcall.operations.views import OperationView
 
 _SHAPES: dict[type, Callable[[Any], Any]] = {
     ClubSettings: settings_shape,
+    DraftView: draft_shape,
     EventView: event_shape,
+    ImportView: import_shape,
+    ListView: list_shape,
     OperationView: operation_shape,
     RoleView: role_shape,
     VisibilityView: visibility_shape,

@@ -65,7 +65,7 @@ _END = "update idempotency_keys set answer = $3 where person_id = $1 and key = $
 async def once(
     db: Database,
     actor: Actor,
-    request: ApiRequest,
+    call: str,
     key: str | None,
     asked: Input,
     work: Callable[[], Awaitable[Answer]],
@@ -74,12 +74,12 @@ async def once(
 ) -> Answer:
     """What ``work`` answers, or what it answered to the same call before. Without a key it is just done.
 
-    ``stored`` takes out of the answer what is shown once only. Raises ``Conflict`` when the key stands for
-    another call.
+    ``call`` names what is done, and to what. ``stored`` takes out of the answer what is shown once only. Raises
+    ``Conflict`` when the key stands for another call.
     """
     if key is None:
         return await work()
-    digest = _digest(request, asked)
+    digest = _digest(call, asked)
     async with db.transaction(outermost=True) as tx:
         known = await _begin(tx, actor, key, digest)
         if known is not None:
@@ -109,7 +109,12 @@ async def _begin(tx: Transaction, actor: Actor, key: str, digest: bytes) -> byte
     return None
 
 
-def _digest(request: ApiRequest, asked: Input) -> bytes:
-    """What makes two calls the same: address and content, whatever the order of the body's fields."""
+def called(request: ApiRequest) -> str:
+    """What a call over HTTP is named by."""
+    return f"{request.method} {request.url.path}"
+
+
+def _digest(call: str, asked: Input) -> bytes:
+    """What makes two calls the same: name and content, whatever the order of the content's fields."""
     content = msgspec.json.encode(asked, order="deterministic")
-    return hashlib.sha256(f"{request.method} {request.url.path}\n".encode() + content).digest()
+    return hashlib.sha256(f"{call}\n".encode() + content).digest()

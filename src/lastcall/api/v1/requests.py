@@ -14,8 +14,10 @@ from litestar.datastructures.headers import Accept
 from litestar.handlers import BaseRouteHandler, HTTPRouteHandler
 
 from lastcall.api.problems import said
+from lastcall.db.database import Database
 from lastcall.db.limits import Limit, take
 from lastcall.errors import Invalid, NotSignedIn, WrongRequest
+from lastcall.people.actor import Actor
 from lastcall.people.api_tokens import actor_of_token
 from lastcall.people.holding import token_refused
 
@@ -62,18 +64,23 @@ async def guard(connection: ApiConnection, handler: BaseRouteHandler) -> None:
     _check_accept(connection, handler)
     if handler.opt.get("is_public"):
         return
-    token = _token(connection)
-    database = connection.app.state.database
-    actor = await actor_of_token(database, token)
-    if actor is None:
-        raise token_refused()
-    await take(database, CALLS, token)
+    actor = await caller(connection.app.state.database, connection.headers.get("authorization", ""))
     _check_query(connection)
     connection.state.actor = actor
 
 
-def _token(connection: ApiConnection) -> str:
-    scheme, _, token = connection.headers.get("authorization", "").partition(" ")
+async def caller(database: Database, authorization: str) -> Actor:
+    """For whom a call acts, by its Authorization header alone. Raises ``NotSignedIn``, and ``TooFast``."""
+    token = _token(authorization)
+    actor = await actor_of_token(database, token)
+    if actor is None:
+        raise token_refused()
+    await take(database, CALLS, token)
+    return actor
+
+
+def _token(authorization: str) -> str:
+    scheme, _, token = authorization.partition(" ")
     if scheme.lower() != "bearer" or not token.strip():
         raise NotSignedIn(
             "token_missing",
@@ -103,8 +110,8 @@ def _check_query(connection: ApiConnection) -> None:
             raise _zero(name.replace("\0", ""))
 
 
-def read_body(body: bytes, kind: type[Body]) -> Body:
-    """The body as ``kind``; ``Invalid`` names the field that does not fit.
+def read_body(body: bytes, kind: type[Body], what: str = "The body is") -> Body:
+    """The body as ``kind``; ``Invalid`` names the field that does not fit. ``what`` begins its sentence.
 
     Two fields of one name are refused: readers disagree about which of them counts. So is a zero character,
     which no text in the database can hold.
@@ -113,15 +120,15 @@ def read_body(body: bytes, kind: type[Body]) -> Body:
         read = msgspec.json.decode(body, type=kind)
         _walk(json.loads(body, object_pairs_hook=_once), "")
     except msgspec.ValidationError as error:
-        raise _unfit(str(error)) from error
+        raise _unfit(str(error), what) from error
     except (msgspec.DecodeError, UnicodeDecodeError, ValueError, RecursionError) as error:
         raise Invalid(
-            "malformed_request", "The body is not a JSON object.", advice="Check it with a JSON reader."
+            "malformed_request", f"{what} not a JSON object.", advice="Check it with a JSON reader."
         ) from error
     return read
 
 
-def _unfit(text: str) -> Invalid:
+def _unfit(text: str, what: str) -> Invalid:
     found, unknown = _PLACE.search(text), _UNKNOWN_FIELD.search(text)
     place = found["place"] if found else ""
     if unknown:
@@ -129,7 +136,7 @@ def _unfit(text: str) -> Invalid:
     named = f" in “{place}”" if place else ""
     return Invalid(
         "malformed_request",
-        f"The body does not fit{named}: {said(text)}.",
+        f"{what} not right{named}: {said(text)}.",
         advice="The API's description says what each field takes.",
         field=place or None,
     )

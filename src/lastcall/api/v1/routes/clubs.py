@@ -13,7 +13,7 @@ from msgspec import Meta
 
 from lastcall.api.files import file_of
 from lastcall.api.v1.answers import answers
-from lastcall.api.v1.idempotency import Key, once
+from lastcall.api.v1.idempotency import Key, called, once
 from lastcall.api.v1.paging import CURSOR, After, Limit, Search
 from lastcall.api.v1.requests import ApiRequest
 from lastcall.api.v1.shapes import Id, Input, PathId, Shape, known, utc
@@ -205,7 +205,7 @@ async def create_one_club(
             id=encode_id(made.club_id), owner_id=encode_id(made.owner_id), is_new_person=made.is_new_person
         )
 
-    return await once(db, actor, request, key, data, make, NewClubMade)
+    return await once(db, actor, called(request), key, data, make, NewClubMade)
 
 
 def _club(view: queries.ClubView | queries.ClubSettings) -> Club:

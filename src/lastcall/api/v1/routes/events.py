@@ -21,7 +21,7 @@ from lastcall.api.v1.event_shapes import (
     event_shape,
     timed_shape,
 )
-from lastcall.api.v1.idempotency import Key, once
+from lastcall.api.v1.idempotency import Key, called, once
 from lastcall.api.v1.paging import CURSOR, After, Limit
 from lastcall.api.v1.requests import ApiRequest
 from lastcall.api.v1.shapes import PathId, known
@@ -112,7 +112,7 @@ async def create_one_event(
             await write.create_event(db, actor, club_id, event_fields(data), publication=data.publication)
         )
 
-    return await once(db, actor, request, key, data, make, Event)
+    return await once(db, actor, called(request), key, data, make, Event)
 
 
 @put("/clubs/{club:str}/events/{event_id:str}", tags=TAGS, responses=answers(404, 409, body=True))

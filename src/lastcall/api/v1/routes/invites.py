@@ -17,7 +17,7 @@ from lastcall.access.queries import InviteState, InviteView, invites_page
 from lastcall.access.requests import RequestStatus
 from lastcall.api.client import client_address
 from lastcall.api.v1.answers import answers
-from lastcall.api.v1.idempotency import Key, once
+from lastcall.api.v1.idempotency import Key, called, once
 from lastcall.api.v1.paging import CURSOR, After, Limit
 from lastcall.api.v1.requests import ApiRequest
 from lastcall.api.v1.shapes import Id, Input, PathId, Shape, known, known_in
@@ -136,7 +136,7 @@ async def create_one_invite(
         return InviteMade(id=encode_id(made.id), token=made.token)
 
     return await once(
-        db, actor, request, key, data, make, InviteMade, stored=lambda made: replace(made, token=None)
+        db, actor, called(request), key, data, make, InviteMade, stored=lambda made: replace(made, token=None)
     )
 
 

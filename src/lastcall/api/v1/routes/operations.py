@@ -21,6 +21,7 @@ from lastcall.db.cursor import Cursor, cut, read_cursor
 from lastcall.db.database import Database
 from lastcall.db.ids import encode_id
 from lastcall.operations.codes import REASONS
+from lastcall.operations.explanation import explain
 from lastcall.operations.kinds import kind_named
 from lastcall.operations.machine import State
 from lastcall.operations.queries import SEARCH_MOST, Filter, history, operation, subject_in, upcoming
@@ -152,6 +153,18 @@ class OperationTimeline(Shape, frozen=True):
     items: list[OperationMoment]
 
 
+class OperationExplanation(Shape, frozen=True):
+    """An operation with `why` it stands as it does, what comes `next`, at the latest at `nextAt` where that is known,
+    and what has happened to it.
+    """
+
+    operation: Operation
+    why: str | None
+    next: str
+    next_at: datetime | None
+    timeline: list[OperationMoment]
+
+
 def operation_shape(view: OperationView) -> Operation:
     reason = view.reason
     return Operation(
@@ -261,7 +274,27 @@ async def show_operation_timeline(
     async with db.read() as tx:
         standing = await require_staff(tx, actor, club_id, scope=Scope.READ)
         found = await timeline(tx, standing, actor, club_id, known(operation_id))
-    return OperationTimeline(items=[moment_shape(one) for one in found])
+    return OperationTimeline(items=[_moment(one) for one in found])
+
+
+@get("/clubs/{club:str}/operations/{operation_id:str}/explanation", tags=TAGS, responses=answers(404))
+async def explain_operation(
+    db: NamedDependency[Database], actor: NamedDependency[Actor], club: PathId, operation_id: PathId
+) -> OperationExplanation:
+    """Why the operation stands as it does, and what comes next."""
+    club_id, asked = known(club), known(operation_id)
+    async with db.read() as tx:
+        standing = await require_staff(tx, actor, club_id, scope=Scope.READ)
+        row = await operation(tx, standing, actor, club_id, asked)
+        happened = await timeline(tx, standing, actor, club_id, asked)
+        found = explain(row, await tx.raw.fetchval("select lastcall_now()"))
+    return OperationExplanation(
+        operation=operation_shape(row),
+        why=found.why,
+        next=found.next,
+        next_at=found.next_at,
+        timeline=[_moment(one) for one in happened],
+    )
 
 
 @put(
@@ -345,7 +378,7 @@ def _revision(one: Revision) -> OperationRevision:
     )
 
 
-def moment_shape(one: Moment) -> OperationMoment:
+def _moment(one: Moment) -> OperationMoment:
     return OperationMoment(
         at=one.at,
         what=one.what,
@@ -363,6 +396,7 @@ HANDLERS = (
     show_operation,
     list_operation_revisions,
     show_operation_timeline,
+    explain_operation,
     edit_operation,
     cancel_operation,
 )

@@ -10,7 +10,7 @@ from litestar.di import NamedDependency
 from litestar.params import JSONBody, QueryParameter
 
 from lastcall.api.v1.answers import answers
-from lastcall.api.v1.idempotency import Key, once
+from lastcall.api.v1.idempotency import Key, called, once
 from lastcall.api.v1.paging import CURSOR, After, Limit, Search
 from lastcall.api.v1.requests import ApiRequest
 from lastcall.api.v1.shapes import Id, Input, PathId, Shape, known, known_in, spelled
@@ -127,7 +127,7 @@ async def create_person(
         made = await add_person(db, data.email, data.display_name, actor=actor)
         return PersonMade(id=encode_id(made))
 
-    return await once(db, actor, request, key, data, make, PersonMade)
+    return await once(db, actor, called(request), key, data, make, PersonMade)
 
 
 @get("/operator/audit", tags=TAGS, responses=answers())

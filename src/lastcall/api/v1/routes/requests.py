@@ -27,7 +27,7 @@ from lastcall.operations.queries import request_operations
 from lastcall.operations.services.asked import MOST_PAYLOADS
 from lastcall.operations.services.basis import connection_missing
 from lastcall.operations.services.cancel import cancel_request
-from lastcall.operations.services.enqueue import enqueue
+from lastcall.operations.services.enqueue import Enqueued, enqueue
 from lastcall.people.actor import Actor
 from lastcall.people.scopes import Scope
 
@@ -125,20 +125,16 @@ async def enqueue_request(
     """Queue reviewed payloads, all or none, under your authority. Whoever takes it away before they are sent
     stops them.
     """
-    queued = await enqueue(
-        db,
-        actor,
-        known(club),
-        data.request_id,
-        data.payloads,
-        schedule_of(data.schedule),
-        confirm_banned=data.confirm_banned,
-    )
-    return QueuedRequest(
-        id=encode_id(queued.request_id),
-        operation_ids=[encode_id(each) for each in queued.operation_ids],
-        due_at=queued.due_at,
-        is_replay=queued.is_replay,
+    return queued_shape(
+        await enqueue(
+            db,
+            actor,
+            known(club),
+            data.request_id,
+            data.payloads,
+            schedule_of(data.schedule),
+            confirm_banned=data.confirm_banned,
+        )
     )
 
 
@@ -175,6 +171,15 @@ async def show_forecast(
     if found is None:
         raise connection_missing()
     return forecast_shape(found)
+
+
+def queued_shape(queued: Enqueued) -> QueuedRequest:
+    return QueuedRequest(
+        id=encode_id(queued.request_id),
+        operation_ids=[encode_id(each) for each in queued.operation_ids],
+        due_at=queued.due_at,
+        is_replay=queued.is_replay,
+    )
 
 
 def forecast_shape(found: Forecast) -> RequestForecast:

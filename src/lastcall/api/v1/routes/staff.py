@@ -12,7 +12,7 @@ from litestar.params import JSONBody, QueryParameter
 from msgspec import Meta
 
 from lastcall.api.v1.answers import answers
-from lastcall.api.v1.idempotency import Key, once
+from lastcall.api.v1.idempotency import Key, called, once
 from lastcall.api.v1.requests import ApiRequest
 from lastcall.api.v1.shapes import Id, Input, PathId, Shape, known, known_in, utc
 from lastcall.clubs import queries
@@ -136,7 +136,7 @@ async def create_one_role(
     async def make() -> Role:
         return role_shape(await create_role(db, actor, club_id, _fields(data)))
 
-    return await once(db, actor, request, key, data, make, Role)
+    return await once(db, actor, called(request), key, data, make, Role)
 
 
 @put("/clubs/{club:str}/roles/{role_id:str}", tags=TAGS, responses=answers(404, 409, body=True))

@@ -1,0 +1,53 @@
+"""What a tool is. Nothing here needs the SDK."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Generic, TypeVar
+
+import msgspec
+from msgspec import Meta
+
+from lastcall.api.v1.requests import read_body
+from lastcall.api.v1.shapes import Id, Input, Shape
+from lastcall.db.database import Database
+from lastcall.people.actor import Actor
+
+Asked = TypeVar("Asked", bound=Input)
+
+Club = Annotated[Id, Meta(description="The club's id, as list_clubs tells it.")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tool(Generic[Asked]):
+    """One tool: a name, words for the agent that chooses it, the form of its arguments, and what it does.
+
+    ``reads``: it changes nothing. ``destroys``: what it does cannot be taken back. ``repeats``: done twice is done
+    once. ``more_schema`` says more of single arguments than their types do.
+    """
+
+    name: str
+    words: str
+    asked: type[Asked]
+    run: Callable[[Database, Actor, Asked], Awaitable[Shape]]
+    reads: bool = False
+    destroys: bool = False
+    repeats: bool = False
+    more_schema: Mapping[str, Any] | None = None
+
+    def schema(self) -> dict[str, Any]:
+        """The arguments as JSON Schema, an object at its root."""
+        (root,), parts = msgspec.json.schema_components([self.asked], ref_template="#/$defs/{name}")
+        name = root["$ref"].rpartition("/")[2]
+        schema: dict[str, Any] = parts.pop(name)
+        schema.pop("title", None)
+        schema.pop("description", None)
+        schema["properties"] |= self.more_schema or {}
+        return {**schema, "$defs": parts} if parts else schema
+
+    async def call(self, db: Database, actor: Actor, arguments: Mapping[str, Any]) -> Shape:
+        """Read the arguments strictly and do it. Raises ``Invalid`` with the argument, and what the service raises."""
+        asked = read_body(json.dumps(arguments).encode(), self.asked, "The arguments are")
+        return await self.run(db, actor, asked)
