@@ -26,11 +26,13 @@ _REQUEST_KEY = re.compile(r"[A-Za-z0-9_-]{8,100}")
 
 @dataclass(frozen=True)
 class Asked:
-    """A request whose form is right and whose asker may make it."""
+    """A request whose form is right and whose asker may make it. ``targets`` are what makes two of its payloads the
+    same."""
 
     request_key: str
     kind: Kind[Any]
     payloads: list[Payload]
+    targets: list[str]
     schedule: Schedule
     digest: bytes
 
@@ -73,7 +75,8 @@ def read_asked(
         for n, payload in enumerate(parsed):
             require_roles(standing, kind, payload, f"payloads.{n}.roleId")
     digest = request_digest(kind.name, [fields_of(payload) for payload in parsed], schedule)
-    return Asked(request_key, kind, parsed, schedule, digest)
+    targets = [kind.target(payload) for payload in parsed]
+    return Asked(request_key, kind, parsed, targets, schedule, digest)
 
 
 def check_rules(asked: Asked) -> None:
@@ -81,8 +84,8 @@ def check_rules(asked: Asked) -> None:
     if len(asked.payloads) > 1 and not asked.kind.is_bulk:
         raise _bulk_refused()
     seen: dict[str, int] = {}
-    for n, payload in enumerate(asked.payloads):
-        first = seen.setdefault(asked.kind.target(payload), n)
+    for n, target in enumerate(asked.targets):
+        first = seen.setdefault(target, n)
         if first != n:
             raise duplicate_recipient(
                 f"Number {n + 1} is the same as number {first + 1}; remove one of them.",
@@ -94,6 +97,18 @@ def parse(kind: Kind[Any], fields: Mapping[str, Any], where: str) -> Payload:
     """The payload beside whose fields its kind is named."""
     payload: Payload = kind.parse({name: value for name, value in fields.items() if name != "kind"}, where)
     return payload
+
+
+def parse_same_kind(kind: Kind[Any], fields: Mapping[str, Any], where: str) -> Payload:
+    """The payload that takes the place of one of ``kind``, which stays what it is (EDT-05)."""
+    if fields.get("kind") != kind.name:
+        raise Invalid(
+            "kind_fixed",
+            f"This is and stays “{kind.words.label}”.",
+            advice="Cancel it and queue another action for something else.",
+            field=f"{where}.kind",
+        )
+    return parse(kind, fields, where)
 
 
 def require_roles(standing: Standing, kind: Kind[Any], payload: Payload, field: str) -> None:

@@ -18,13 +18,13 @@ from lastcall.db.database import Database
 from lastcall.db.ids import new_id
 from lastcall.db.transaction import Transaction
 from lastcall.deadlines.signals import Signal
-from lastcall.errors import Conflict, Invalid
+from lastcall.errors import Conflict
 from lastcall.operations.dependencies import Creation, check_creations, hold_creations, require_same_creation
 from lastcall.operations.kinds.kind import Payload
 from lastcall.operations.machine import State
 from lastcall.operations.queries import operation
 from lastcall.operations.schedules import EventRelative, Schedule, check_form, due_time, late_at
-from lastcall.operations.services.asked import duplicate_recipient, parse, require_roles
+from lastcall.operations.services.asked import duplicate_recipient, parse, parse_same_kind, require_roles
 from lastcall.operations.services.basis import (
     Current,
     EventHeld,
@@ -114,7 +114,7 @@ async def edit(
         if row.revision != seen_revision:
             raise revision_stale(row)
         current = await _require_basis(tx, club_id, row, connection, events)
-        changed_to = _read_payload(row, payload)
+        changed_to = parse_same_kind(row.kind, payload, "payload")
         before = parse(row.kind, row.payload, "payload")
         for each in (before, changed_to):
             require_roles(standing, row.kind, each, "payload.roleId")
@@ -194,17 +194,6 @@ async def _require_basis(
 
 def _stopped(code: str, sentence: str, row: OperationView) -> Conflict:
     return Conflict(code, sentence, advice="It will not be sent. Queue a new action instead.", fresh=row)
-
-
-def _read_payload(row: OperationView, payload: Mapping[str, Any]) -> Payload:
-    if payload.get("kind") != row.kind.name:
-        raise Invalid(
-            "kind_fixed",
-            f"This is and stays “{row.kind.words.label}”.",
-            advice="Cancel it and queue another action for something else.",
-            field="payload.kind",
-        )
-    return parse(row.kind, payload, "payload")
 
 
 async def _change(

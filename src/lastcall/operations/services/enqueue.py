@@ -211,7 +211,7 @@ async def _insert_rows(
         *((None, None, None) if event is None else event.event_tie),
         ids,
         [msgspec.json.encode(payload).decode() for payload in asked.payloads],
-        [kind.target(payload) for payload in asked.payloads],
+        asked.targets,
         # An array of arrays would need them to be equally long.
         [f"{{{','.join(kind.grants_for(payload))}}}" for payload in asked.payloads],
         [creation_id(payload) for payload in asked.payloads],
