@@ -11,6 +11,7 @@ import pytest
 from notices_kit import another_moderator
 from operations_world import World, user
 
+from lastcall.app import register
 from lastcall.clubs.export import export_club
 from lastcall.clubs.policy import require_staff
 from lastcall.db.cursor import read_cursor
@@ -23,6 +24,8 @@ from lastcall.operations.services import drafts as writing
 from lastcall.operations.services.drafts import discard_draft, queue_draft, save_draft
 from lastcall.operations.services.lists import create_list, delete_list, edit_list
 from lastcall.people.actor import Actor
+from lastcall.people.erasing import erase_person, export_person
+from lastcall.people.personal_data import ERASED_NAME
 from lastcall.people.scopes import Scope
 from lastcall.testing.locks import wait_until_blocked
 
@@ -180,6 +183,22 @@ async def test_a_draft_is_its_writers_own(world: World) -> None:
     exported = b"".join([line async for line in export_club(world.db, world.owner, world.club_id)])
     assert b'"table":"post_drafts"' in exported.replace(b" ", b"")
     assert b"Doors at nine" not in exported
+
+
+async def test_drafts_go_with_their_writer_and_lists_stay(world: World) -> None:
+    register()
+    await saved(world, new_id())
+    await saved(world, new_id(), actor=world.owner)
+    await create_list(world.db, world.moderator, world.club_id, "People", [user(1)])
+    exported = b"".join([line async for line in export_person(world.db, None, world.moderator.person_id)])
+    assert b"Doors at nine" in exported
+    assert user(1).encode() not in exported, "another person's id is theirs"
+    await erase_person(world.db, None, world.moderator.person_id)
+    assert await world.run("select array_agg(created_by) from post_drafts") == [world.owner.person_id]
+    async with world.db.read() as tx:
+        standing = await require_staff(tx, world.owner, world.club_id, scope=Scope.READ)
+        [one], _ = await recipient_lists(tx, standing, world.club_id)
+    assert (one.name, one.updated_by_name) == ("People", ERASED_NAME)
 
 
 async def test_a_draft_may_be_unfinished_and_is_complete_when_it_is_queued(world: World) -> None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import AsyncIterator
-from datetime import datetime, timedelta
-from typing import Any
+from datetime import timedelta
 from uuid import UUID
 
 import pytest
@@ -29,18 +28,12 @@ from operations_world import World, invitation, user
 from lastcall.db.ids import encode_id
 from lastcall.db.transaction import Transaction
 from lastcall.deadlines.owner import Done
-from lastcall.deadlines.signals import Signal
 from lastcall.mail.mailer import Mailer
 from lastcall.mail.messages import Mail
 from lastcall.mail.queries import mails
 from lastcall.mail.server import mail_server
 from lastcall.mail.states import UNKNOWN_AFTER, MailState
 from lastcall.operations.owners import mail as mail_module
-from lastcall.operations.owners import operation_owners
-from lastcall.operations.services.armed import Armer
-from lastcall.operations.services.worker import WorkerSteps
-from lastcall.operations.signals import MAIL_AFTER, OPERATION_MAIL
-from lastcall.protocol.outcomes import Outcome
 from lastcall.testing.locks import wait_until_blocked
 from lastcall.testing.mail import MailSink
 from lastcall.testing.waiting import eventually
@@ -283,89 +276,3 @@ async def test_a_process_killed_at_its_digest_leaves_it_unknown_and_nobody_sends
     assert await waiting(world) == 0
     assert UNKNOWN_AFTER <= HOUR
     assert await states(world) == [MailState.UNKNOWN]
-
-
-# --- the deadline is known ---------------------------------------------------------------------------------------
-
-
-def heard(world: World) -> list[datetime]:
-    """The deadlines that the owner of the mails is told."""
-    told: list[datetime] = []
-
-    def hear(signal: Signal) -> None:
-        if signal.owner == OPERATION_MAIL and signal.deadline is not None:
-            told.append(signal.deadline)
-
-    world.db.bus.subscribe(Signal, hear)
-    return told
-
-
-async def test_the_database_and_the_services_wait_equally_long(world: World) -> None:
-    assert await world.run("select notice_mail_delay()") == MAIL_AFTER
-
-
-@pytest.mark.parametrize("owner", ["operation_late_pending", "submission_recovery"])
-async def test_what_ends_by_itself_says_when_it_is_to_be_mailed(world: World, owner: str) -> None:
-    if owner == "submission_recovery":
-        await world.submitted(invitation())
-    else:
-        await world.one(invitation())
-    await world.clock.advance(HOUR)
-    told = heard(world)
-    await passes(next(one for one in operation_owners(world.db, world.mailer) if one.name == owner))
-    assert told == [await world.run("select mail_at from operation_notices")]
-
-
-def lose_answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each step is done, and its answer never arrives."""
-    ask = WorkerSteps._ask
-
-    async def lose(self: WorkerSteps, *arguments: Any) -> Any:
-        await ask(self, *arguments)
-        raise ConnectionResetError
-
-    monkeypatch.setattr(WorkerSteps, "_ask", lose)
-
-
-@pytest.mark.parametrize("step", ["reject", "complete", "authorize", "defer"])
-async def test_a_step_whose_answer_is_lost_has_said_when_its_notice_is_to_be_mailed(
-    world: World, step: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    _, held = await (world.submitted if step == "complete" else world.claimed)(invitation())
-    told = heard(world)
-    lose_answers(monkeypatch)
-    steps, worker = world.steps, world.worker
-    match step:
-        case "reject":
-            with pytest.raises(ConnectionResetError):
-                await steps.reject(worker, held, "invalid_input")
-        case "complete":
-            with pytest.raises(ConnectionResetError):
-                await steps.complete(worker, held, Outcome.INDETERMINATE, "timeout")
-        case "authorize":
-            await lose_permission(world)
-            with pytest.raises(ConnectionResetError):
-                await steps.authorize(worker, held, "invite_member", world.evidence())
-        case _:
-            await steps.defer(worker, held, "rate_limit", 82_721.0)
-    assert await waiting(world) == 1
-    due = await world.run("select mail_at from operation_notices")
-    assert told
-    assert abs(min(told) - due) < timedelta(seconds=10)
-
-
-async def test_a_step_that_said_nothing_before_would_hide_its_notice(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The twin: what a step says when it is sent is the guard."""
-    _, held = await world.claimed(invitation())
-    told = heard(world)
-    lose_answers(monkeypatch)
-
-    async def silent(*_: object) -> None: ...
-
-    monkeypatch.setattr(Armer, "arm", silent)
-    with pytest.raises(ConnectionResetError):
-        await world.steps.reject(world.worker, held, "invalid_input")
-    assert await waiting(world) == 1
-    assert told == []

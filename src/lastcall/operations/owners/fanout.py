@@ -15,7 +15,7 @@ from lastcall.deadlines.owner import PAGE, Position, Reading
 from lastcall.deadlines.poison import Candidate
 from lastcall.deadlines.signals import Signal
 from lastcall.operations.schedules import late_at
-from lastcall.operations.signals import LATE_PENDING, changed, say_ended
+from lastcall.operations.signals import LATE_PENDING, say_ended
 
 _NEXT = """
     select (select lastcall_now()) as now, (
@@ -83,10 +83,8 @@ class Fanouts:
             if row["ready_at"] is not None:
                 for account_id in row["account_ids"]:
                     tx.publish(work(account_id, row["ready_at"]))
-            if row["fanout_at"] is not None:
+            if row["has_changed"]:
                 await say_ended(tx, candidate.club_id)
-            elif row["has_changed"]:
-                tx.publish(changed(candidate.club_id))
 
 
 def _behind(beyond: Position | None) -> tuple[object, object]:
