@@ -10,6 +10,7 @@ from uuid import UUID
 import pytest
 from notices_kit import another_moderator
 from operations_world import World, user
+from sqlalchemy import Select
 
 from lastcall.app import register
 from lastcall.clubs.export import export_club
@@ -114,6 +115,43 @@ async def test_lists_come_page_by_page(world: World) -> None:
         rest, end = await recipient_lists(tx, standing, world.club_id, after=after, limit=2)
     assert [one.name for one in [*page, *rest]] == ["List 2", "List 1", "List 0"]
     assert end is None
+
+
+async def two_edits(world: World) -> list[BaseException | Any]:
+    """Two people edit the list that both saw; the first has not committed when the second comes."""
+    made = await create_list(world.db, world.owner, world.club_id, "People", [user(1)])
+    written, go_on = asyncio.Event(), asyncio.Event()
+
+    async def first() -> Any:
+        async with world.db.transaction():
+            edited = await edit_list(world.db, world.owner, world.club_id, made.id, "First", [user(2)], 1)
+            written.set()
+            await go_on.wait()
+            return edited
+
+    one = asyncio.create_task(first())
+    await written.wait()
+    other = asyncio.create_task(
+        edit_list(world.db, world.moderator, world.club_id, made.id, "Second", [user(3)], 1)
+    )
+    await wait_until_blocked(world.db, "recipient_lists")
+    go_on.set()
+    return await asyncio.gather(one, other, return_exceptions=True)
+
+
+async def test_of_two_who_edit_at_once_the_second_sees_what_the_first_wrote(world: World) -> None:
+    _, refusal = await two_edits(world)
+    assert isinstance(refusal, Conflict)
+    assert (refusal.fresh.name, refusal.fresh.revision) == ("First", 2)
+
+
+async def test_without_the_lock_the_second_would_overwrite_the_first(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The twin: the revision was read before the wait."""
+    monkeypatch.setattr(Select, "with_for_update", lambda self: self)
+    await two_edits(world)
+    assert await world.run("select name from recipient_lists") == "Second"
 
 
 # --- drafts of posts -------------------------------------------------------------------------------------------
