@@ -21,6 +21,7 @@ from lastcall.db.ids import encode_id, new_id
 MAIL = "owner@example.org"
 CLUB = {"name": "Night Shift", "slug": "night-shift", "zone": "UTC", "retention_days": "30"}
 COMPOSE = {"role": ROLE, "people": user(1), "when": "now", "zone": "UTC"}
+EDIT = {"people": user(9), "when": "now", "zone": "UTC", "seen": "1"}
 
 LINES: dict[str, Line] = DOOR | {
     "GET /static/{name:str}": Line(200, 200, None, None, None, 404, 200, path="/static/{style}"),
@@ -63,6 +64,30 @@ LINES: dict[str, Line] = DOOR | {
     "POST /c/{slug:str}/scheduled/{operation_id:str}/cancel": form(
         "/c/night-shift/scheduled/{operation}/cancel", lacking=404, fields={"revision": "1"}
     ),
+    "GET /c/{slug:str}/scheduled/{operation_id:str}": page("/c/night-shift/scheduled/{second}", lacking=404),
+    "GET /c/{slug:str}/scheduled/{operation_id:str}/edit": page(
+        "/c/night-shift/scheduled/{second}/edit", lacking=404
+    ),
+    "POST /c/{slug:str}/scheduled/{operation_id:str}/edit/review": form(
+        "/c/night-shift/scheduled/{second}/edit/review", lacking=404, right=200, fields=EDIT
+    ),
+    "POST /c/{slug:str}/scheduled/{operation_id:str}/edit": form(
+        "/c/night-shift/scheduled/{second}/edit", lacking=404, fields=EDIT
+    ),
+    # Its outcome is no riddle; that a finding is kept is test_action_pages' business.
+    "POST /c/{slug:str}/scheduled/{operation_id:str}/settle": form(
+        "/c/night-shift/scheduled/{second}/settle",
+        lacking=404,
+        right=409,
+        fields={"seen": "0", "verdict": "happened", "note": "I saw it."},
+    ),
+    "GET /c/{slug:str}/requests/{request_id:str}/cancel": page(
+        "/c/night-shift/requests/{second_request}/cancel", lacking=404
+    ),
+    "POST /c/{slug:str}/requests/{request_id:str}/cancel": form(
+        "/c/night-shift/requests/{second_request}/cancel", lacking=404
+    ),
+    "POST /c/{slug:str}/notices": form(lacking=303, unknown_path="/c/no-such-club"),
     "GET /c/{slug:str}/live/scheduled": STAFF_PAGE,
     "GET /c/{slug:str}/new": STAFF_PAGE,
     "GET /c/{slug:str}/new/{kind:str}": page("/c/night-shift/new/ban_member"),

@@ -73,6 +73,7 @@ def routes_of(app: Litestar) -> set[str]:
 async def ids(world: World, site: Site) -> dict[str, str]:
     """What the addresses need, all of it real."""
     queued = await world.queue("ban_member", [7])
+    second = await world.queue("ban_member", [8])
     owner = world.actors["owner"]
     _, other = await redeem_sign_in_link(world.db, await make_sign_in_link(world.db, MAIL))
     agents = await create_invite(world.db, owner, world.club_id, (), kind=InviteKind.AGENT)
@@ -96,6 +97,8 @@ async def ids(world: World, site: Site) -> dict[str, str]:
         "waiting": encode_id(waiting),
         "request": encode_id(queued.request_id),
         "operation": encode_id(queued.operation_ids[0]),
+        "second": encode_id(second.operation_ids[0]),
+        "second_request": encode_id(second.request_id),
         "account": encode_id(world.key.account_id),
         "person": encode_id(owner.person_id),
         "session": encode_id(other.session_id),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from html import unescape
 from typing import Any
@@ -9,8 +10,10 @@ from typing import Any
 from tests.web.conftest import ROLE, Site, Visitor, World, user
 
 from lastcall.db.ids import encode_id, new_id
+from lastcall.operations.kinds import KINDS
 from lastcall.operations.schedules import Immediate
 from lastcall.operations.services.enqueue import enqueue
+from lastcall.web.compose.fields import fields_for
 
 Visit = Callable[..., Visitor]
 CLUB = "/c/night-shift"
@@ -55,15 +58,15 @@ async def test_every_kind_is_shown_and_can_be_asked_about(world: World, site: Si
     assert "None" not in page
 
 
-async def test_a_kind_that_needs_more_than_people_and_a_role_has_no_form_here(
-    world: World, site: Site, visit: Visit
-) -> None:
+async def test_no_kind_is_without_its_form(world: World, site: Site, visit: Visit) -> None:
     visitor = visit("owner")
     choice = (await visitor.get(f"{CLUB}/new")).text
-    for kind in SHOWN:
-        has_form = not kind.endswith("_post")
-        assert (f"{CLUB}/new/{kind}" in choice) is has_form
-        assert (await visitor.get(f"{CLUB}/new/{kind}")).status_code == (200 if has_form else 404)
+    for kind in KINDS.values():
+        assert f"{CLUB}/new/{kind.name}" in choice
+        form = await visitor.get(f"{CLUB}/new/{kind.name}")
+        assert form.status_code == 200
+        named = set(re.findall(r' name="(\w+)"', form.text))
+        assert {one.name for one in fields_for(kind)} <= named, kind.name
 
 
 async def test_a_review_says_what_it_queues_and_warns_of_what_hurts(

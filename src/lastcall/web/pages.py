@@ -58,6 +58,7 @@ class Pages:
             "iso": times.iso,
             "utc": times.utc,
             "span": times.duration,
+            "offset": times.offset_words,
         }
         self._environment.globals |= {"asset": assets.address, "scripts": assets.is_complete, "offer": offer}
 
@@ -126,6 +127,15 @@ async def form_fields(request: PageRequest) -> dict[str, str]:
     """The text fields of a submitted form; files and repeated fields are none of ours."""
     form = await request.form()
     return {name: value for name, value in form.multi_items() if isinstance(value, str)}
+
+
+async def joined_fields(request: PageRequest) -> dict[str, str]:
+    """The same with every value of a repeated field (boxes that were ticked), one a line."""
+    joined: dict[str, str] = {}
+    for name, value in (await request.form()).multi_items():
+        if isinstance(value, str):
+            joined[name] = f"{joined[name]}\n{value}" if name in joined else value
+    return joined
 
 
 def is_fragment(request: PageRequest) -> bool:

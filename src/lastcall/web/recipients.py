@@ -37,8 +37,11 @@ class LineProblem:
 
 @dataclass(frozen=True)
 class Recipients:
+    """``repeated`` are lines that name somebody again: they are left out and said at review."""
+
     people: tuple[Recipient, ...]
     problems: tuple[LineProblem, ...]
+    repeated: tuple[LineProblem, ...] = ()
 
 
 def read_recipients(text: str, most: int = MOST) -> Recipients:
@@ -51,6 +54,7 @@ def read_recipients(text: str, most: int = MOST) -> Recipients:
         )
     people: list[Recipient] = []
     problems: list[LineProblem] = []
+    repeated: list[LineProblem] = []
     first_seen: dict[str, int] = {}
     for number, raw in enumerate(text.splitlines(), start=1):
         line = raw.strip()
@@ -62,18 +66,21 @@ def read_recipients(text: str, most: int = MOST) -> Recipients:
             sentence = "There is no VRChat user id here: usr_ and 32 hexadecimal digits with hyphens."
         elif len(found) > 1:
             sentence = "There is more than one user id here: put each on its own line."
-        elif found[0].lower() in first_seen:
-            sentence = f"This repeats line {first_seen[found[0].lower()]}."
         if sentence:
             problems.append(LineProblem(number, line[:LABEL_MOST], sentence))
             continue
         user_id = found[0].lower()
+        if user_id in first_seen:
+            repeated.append(
+                LineProblem(number, line[:LABEL_MOST], f"This repeats line {first_seen[user_id]}.")
+            )
+            continue
         first_seen[user_id] = number
         people.append(Recipient(number, user_id, _label(line, found[0])))
     if len(people) > most:
         rest = people[most].line
         problems.append(LineProblem(rest, "", _too_many(len(people), most)))
-    return Recipients(tuple(people), tuple(problems))
+    return Recipients(tuple(people), tuple(problems), tuple(repeated))
 
 
 def _label(line: str, user_id: str) -> str:

@@ -13,6 +13,7 @@ from uuid import UUID
 from lastcall.db.cursor import Cursor, read_cursor, write_cursor
 from lastcall.db.ids import decode_id, encode_id
 from lastcall.operations.machine import State
+from lastcall.operations.notices import NoticeView
 from lastcall.operations.queries import RequestRollup
 from lastcall.operations.views import OperationView
 from lastcall.web.looks import KINDS, Look, Why, state_look, why
@@ -110,6 +111,7 @@ class Entry:
     request_id: UUID
     revision: int
     is_cancellable: bool
+    is_editable: bool
     is_immediate: bool
     is_role_named: bool
     is_over: bool
@@ -155,6 +157,7 @@ def single(row: OperationView, names: Names, *, time: datetime) -> Entry:
         request_id=row.request_id,
         revision=row.revision,
         is_cancellable=row.is_cancellable,
+        is_editable=row.is_editable,
         is_immediate=row.schedule_kind == "immediate",
         is_role_named=bool(role and role.lower() in names),
         is_over=row.state.is_terminal,
@@ -162,6 +165,30 @@ def single(row: OperationView, names: Names, *, time: datetime) -> Entry:
         size=1,
         tally=None,
         late_outcome=row.late_outcome,
+    )
+
+
+@dataclass(frozen=True)
+class Attention:
+    """A notice: a state and a link, and nothing of what the action says."""
+
+    id: UUID
+    label: str
+    icon: str
+    look: Look
+    why: Why | None
+    time: datetime
+
+
+def notice_entry(notice: NoticeView) -> Attention:
+    row = notice.operation
+    return Attention(
+        row.id,
+        row.kind.words.label,
+        KINDS[row.kind.name].icon,
+        state_look(row.state, row.code),
+        why(row.code),
+        notice.noticed_at,
     )
 
 
@@ -186,6 +213,7 @@ def batch(first: OperationView, rollup: RequestRollup, names: Names, *, time: da
         request_id=rollup.id,
         revision=0,
         is_cancellable=False,
+        is_editable=False,
         is_immediate=first.schedule_kind == "immediate",
         is_role_named=bool(role and role.lower() in names),
         is_over=rollup.settled == rollup.size,

@@ -62,6 +62,13 @@ def duration(span: timedelta) -> str:
     return f"{hours} h {rest} min" if rest else f"{hours} h"
 
 
+def offset_words(offset: timedelta) -> str:
+    """``30 minutes before its start``, ``2 h 5 min after its start``, ``at its start``."""
+    if not offset:
+        return "at its start"
+    return f"{duration(abs(offset))} {'after' if offset > timedelta(0) else 'before'} its start"
+
+
 @dataclass(frozen=True)
 class Zoned:
     """The viewer's zone and the moment the page was made; what templates ask for every time they show one."""
@@ -109,23 +116,3 @@ def utc(moment: datetime) -> str:
 
 def iso(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
-
-
-def parse_local(text: str, zone: ZoneInfo) -> datetime | None:
-    """A ``datetime-local`` field in a zone, as UTC; ``None`` when it is not a time or does not exist there.
-
-    A time that the clocks skip in spring does not exist. One that comes twice in autumn means the first.
-    """
-    try:
-        naive = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    if naive.tzinfo is not None:
-        return None
-    try:
-        moment = naive.replace(tzinfo=zone).astimezone(UTC)
-        back = moment.astimezone(zone).replace(tzinfo=None)
-    except OverflowError:
-        # The last hours of the year 9999 and the first of the year 1 have no UTC.
-        return None
-    return moment if back == naive else None

@@ -9,12 +9,15 @@ from lastcall.web.access import Access, guard
 from lastcall.web.problems import page_problem
 from lastcall.web.room import provide_visitor, provide_web
 from lastcall.web.routes import (
+    action,
     activity,
+    cancelling,
     clock,
     club_settings,
     clubs,
     compose,
     door,
+    edit,
     invites,
     me,
     operator,
@@ -43,6 +46,9 @@ HANDLERS = (
     *providers.HANDLERS,
     *clubs.HANDLERS,
     *scheduled.HANDLERS,
+    *action.HANDLERS,
+    *edit.HANDLERS,
+    *cancelling.HANDLERS,
     *compose.HANDLERS,
     *clock.HANDLERS,
     *start.HANDLERS,

@@ -20,10 +20,9 @@ from lastcall.errors import Conflict, Invalid, LastcallError, NotFound
 from lastcall.people.actor import Actor
 from lastcall.web.access import Access, Visitor, access
 from lastcall.web.club import ClubPage, club_page
-from lastcall.web.fields import read_seen, seen_text
+from lastcall.web.fields import known_id, read_seen, seen_text
 from lastcall.web.pages import PageRequest, form_fields, go_to
 from lastcall.web.room import Web
-from lastcall.web.routes.scheduled import known_id
 
 RETENTION_CHOICES = (7, 30, 90)
 """Days that the form offers beside *never*; another number that was set by the API is offered too."""

@@ -23,9 +23,9 @@ from lastcall.errors import Conflict, Invalid, LastcallError, NotAllowed, NotFou
 from lastcall.people.scopes import Scope
 from lastcall.web.access import Access, Visitor, access, browser_of
 from lastcall.web.club import ClubPage, club_page
+from lastcall.web.fields import known_id
 from lastcall.web.pages import PageRequest, form_fields, go_to, is_fragment
 from lastcall.web.room import Web
-from lastcall.web.routes.scheduled import known_id
 
 SECTION = "staff"
 DECISIONS = {"approve": approve_join_request, "reject": reject_join_request}

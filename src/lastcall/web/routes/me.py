@@ -22,9 +22,9 @@ from lastcall.people.scopes import Scope
 from lastcall.people.sessions import end_other_sessions, end_session_by_id, sessions_of
 from lastcall.web.access import Access, Visitor, access, browser_of
 from lastcall.web.browsers import browser_name
+from lastcall.web.fields import known_id
 from lastcall.web.pages import PageRequest, Place, form_fields, go_to, is_fragment
 from lastcall.web.room import Web, database_now
-from lastcall.web.routes.scheduled import known_id
 from lastcall.web.routes.sign_in import no_mail
 
 PLACE = Place("me")

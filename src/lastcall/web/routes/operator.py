@@ -20,11 +20,12 @@ from lastcall.connections.switches import (
 from lastcall.db.ids import encode_id
 from lastcall.errors import NotFound
 from lastcall.web.access import Access, Visitor, access
+from lastcall.web.fields import known_id
 from lastcall.web.live import EVERYTHING
 from lastcall.web.looks import OWNERS, obstacle
 from lastcall.web.pages import PageRequest, Place, form_fields, go_to, is_fragment
 from lastcall.web.room import Web
-from lastcall.web.routes.scheduled import event_stream, known_id
+from lastcall.web.routes.scheduled import event_stream
 
 PLACE = Place("operator")
 

@@ -22,10 +22,10 @@ from lastcall.people.passkeys import (
 )
 from lastcall.web.access import Access, Visitor, access, browser_of
 from lastcall.web.arrival import arrive
+from lastcall.web.fields import known_id
 from lastcall.web.pages import NOWHERE, PageRequest, Place, form_fields, go_to, own_path
 from lastcall.web.problems import confirm_first
 from lastcall.web.room import Web, database_now
-from lastcall.web.routes.scheduled import known_id
 from lastcall.web.ways import own_ways
 
 PASSKEYS = "/me/sign-in#passkeys"

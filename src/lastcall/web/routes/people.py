@@ -17,10 +17,10 @@ from lastcall.people.queries import PersonView, audit_page, people_page, person_
 from lastcall.people.service import add_person, block_person, set_operator, unblock_person
 from lastcall.web.access import Access, Visitor, access
 from lastcall.web.audit_words import detail_words, words_for
+from lastcall.web.fields import known_id
 from lastcall.web.pages import PageRequest, Place, form_fields, go_to
 from lastcall.web.paging import older
 from lastcall.web.room import Web, database_now
-from lastcall.web.routes.scheduled import known_id
 
 PLACE = Place("operator")
 PEOPLE, AUDIT = "people", "audit"

@@ -13,10 +13,10 @@ from lastcall.people.flows import Purpose
 from lastcall.people.identities import Callback, begin_at_provider, finish_at_provider, remove_identity
 from lastcall.web.access import Access, Visitor, access, browser_of
 from lastcall.web.arrival import arrive
+from lastcall.web.fields import known_id
 from lastcall.web.pages import NOWHERE, PageRequest, form_fields, go_to, own_path
 from lastcall.web.room import Web
 from lastcall.web.routes.passkeys import refused
-from lastcall.web.routes.scheduled import known_id
 
 IDENTITIES = "/me/sign-in#identities"
 NEXT_LENGTH = 2000

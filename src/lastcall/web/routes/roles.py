@@ -16,10 +16,9 @@ from lastcall.errors import Conflict, Invalid, LastcallError, NotFound
 from lastcall.people.scopes import Scope
 from lastcall.web.access import Access, Visitor, access
 from lastcall.web.club import ClubPage, club_page
-from lastcall.web.fields import chosen_ids, read_seen, seen_text
+from lastcall.web.fields import chosen_ids, known_id, read_seen, seen_text
 from lastcall.web.pages import PageRequest, form_fields, go_to
 from lastcall.web.room import Web
-from lastcall.web.routes.scheduled import known_id
 
 EMPTY = RoleFields(name="")
 

@@ -1,8 +1,9 @@
-"""Scheduled: what will be sent and what became of it, live; and the one thing to do about it, cancel."""
+"""Scheduled: what will be sent and what became of it, live, and what of it needs attention."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from urllib.parse import urlencode
 from uuid import UUID
 
 from litestar import Response, get, post
@@ -12,33 +13,36 @@ from litestar.response import Redirect, Stream
 
 from lastcall.connections.queries import ConnectionCard, connection_card
 from lastcall.db.cursor import Cursor, cut, read_cursor
-from lastcall.db.ids import decode_id, encode_id
 from lastcall.db.transaction import Reader
-from lastcall.errors import Conflict, Invalid, NotFound
+from lastcall.errors import Invalid
+from lastcall.events.queries import EventView, past_events, upcoming_events
 from lastcall.operations.kinds import KINDS, kinds_visible_to
 from lastcall.operations.machine import TERMINAL, State
+from lastcall.operations.notices import notices
 from lastcall.operations.queries import (
     Filter,
     RequestRollup,
     history,
-    operation,
     request_operations,
     request_rollups,
+    subject_in,
     upcoming,
 )
-from lastcall.operations.services.cancel import cancel
+from lastcall.operations.services.dismiss import dismiss_notices
 from lastcall.operations.signals import TOPIC
 from lastcall.operations.views import OperationView
 from lastcall.people.sessions import actor_of_session
 from lastcall.web.access import Access, Visitor, access
 from lastcall.web.club import ClubPage, club_page
+from lastcall.web.fields import known_id
 from lastcall.web.looks import obstacle
-from lastcall.web.pages import PageRequest, form_fields, go_to, is_fragment
+from lastcall.web.pages import PageRequest, go_to, is_fragment, joined_fields
 from lastcall.web.room import Web
 from lastcall.web.scheduled import (
     Names,
     batch,
     days,
+    notice_entry,
     read_place,
     single,
     tally_of,
@@ -51,7 +55,12 @@ PAGE = 100
 HISTORY = "history"
 """The list of what is over, in its cursors."""
 LATELY = 6
+NOTHING = ""
+"""A subject that no action has."""
 UNKNOWN_MOST = 20
+NOTICES_MOST = 10
+EVENTS_MOST = 50
+"""Events that the history can be filtered by: so many of the next, and of the last."""
 
 
 def role_names(card: ConnectionCard | None) -> Names:
@@ -81,6 +90,7 @@ async def scheduled(
         rows = await upcoming(tx, *reader, after=start, limit=PAGE + 1)
         unknown = await history(tx, *reader, Filter(states=[State.INDETERMINATE]), limit=UNKNOWN_MOST)
         lately = await history(tx, *reader, limit=LATELY)
+        attention = [] if start else await notices(tx, *reader, limit=NOTICES_MOST)
         card = await connection_card(tx, club_id)
         more = len(rows) > PAGE
         rows = rows[:PAGE]
@@ -100,6 +110,8 @@ async def scheduled(
         unknown_count=len(unknown),
         unknown_most=UNKNOWN_MOST,
         unknown_first=unknown[0] if unknown else None,
+        attention=[notice_entry(one) for one in attention],
+        attention_most=NOTICES_MOST,
         lately=[single(row, names, time=row.completed_at or row.due_at) for row in lately],
         older=write_place(rows[-1]) if more else None,
         is_first=start is None,
@@ -118,10 +130,13 @@ async def scheduled_history(
     after: FromQuery[str] = "",
     outcome: FromQuery[str | None] = None,
     kind: FromQuery[str | None] = None,
+    event: FromQuery[str] = "",
+    search: FromQuery[str] = "",
 ) -> Response[str]:
     """What is over, newest first, filtered on the server, each page by key."""
     start = read_cursor(HISTORY, after or None)
     states = _states(outcome)
+    subject, problem = _subject(search)
     async with web.database.read() as tx:
         page = await club_page(tx, visitor, slug)
         club_id = page.club.id
@@ -132,11 +147,12 @@ async def scheduled_history(
             page.standing,
             visitor.actor,
             club_id,
-            Filter(kinds=kinds, states=states),
+            Filter(kinds=kinds, states=states, event_id=known_id(event) if event else None, subject=subject),
             after=start,
             limit=PAGE + 1,
         )
         card = await connection_card(tx, club_id)
+        events = await _events(tx, page)
     shown, older = cut(rows, PAGE, HISTORY, lambda row: Cursor(row.completed_at or row.due_at, row.id))
     zoned = Zoned(web.pages.zone(request, page.place("")), page.now)
     entries = [single(row, role_names(card), time=row.completed_at or row.due_at) for row in shown]
@@ -154,6 +170,11 @@ async def scheduled_history(
         kinds=[KINDS[name] for name in kinds_visible_to(page.standing)],
         outcome=outcome or "",
         kind=kind or "",
+        event=event,
+        events=events,
+        search=search,
+        problem=problem,
+        filters=_kept(outcome=outcome, kind=kind, event=event, search=search),
     )
 
 
@@ -183,63 +204,11 @@ async def request_page(
         rollup=rollup,
         tally=tally_of(rollup.counts),
         entries=[single(row, names, time=row.completed_at or row.due_at) for row in rows],
+        is_cancellable=any(row.is_cancellable for row in rows),
         connection=card,
         obstacle=obstacle(card.obstacle) if card else None,
         title=batch(rows[0], rollup, names, time=rollup.due_at).title,
     )
-
-
-@get("/c/{slug:str}/scheduled/{operation_id:str}/cancel", opt=access(Access.STAFF))
-async def ask_cancel(
-    request: PageRequest,
-    web: NamedDependency[Web],
-    visitor: NamedDependency[Visitor],
-    slug: FromPath[str],
-    operation_id: FromPath[str],
-    revision: FromQuery[int],
-) -> Response[str]:
-    """The question before a cancel. It keeps the revision that the person saw (EDT-07)."""
-    async with web.database.read() as tx:
-        page = await club_page(tx, visitor, slug)
-        row = await operation(tx, page.standing, visitor.actor, page.club.id, known_id(operation_id))
-        card = await connection_card(tx, page.club.id)
-    if row.revision != revision or not row.is_cancellable:
-        raise Conflict("revision_stale", "Refresh to continue.", advice=_moved_on(row))
-    return web.pages.show(
-        request,
-        "cancel_ask.html" if is_fragment(request) else "cancel_page.html",
-        page.place("scheduled"),
-        page.now,
-        entry=single(row, role_names(card), time=row.due_at),
-    )
-
-
-def _moved_on(row: OperationView) -> str:
-    if row.state in TERMINAL or row.state is State.SUBMITTED:
-        return f"It is too late to cancel this: {row.state.label.lower()}."
-    if not row.is_cancellable:
-        return "Somebody else queued this, and none of your roles lets you cancel it."
-    return "It was edited since the page was made."
-
-
-@post("/c/{slug:str}/scheduled/{operation_id:str}/cancel", opt=access(Access.STAFF))
-async def do_cancel(
-    request: PageRequest,
-    web: NamedDependency[Web],
-    visitor: NamedDependency[Visitor],
-    slug: FromPath[str],
-    operation_id: FromPath[str],
-) -> Redirect:
-    fields = await form_fields(request)
-    async with web.database.read() as tx:
-        page = await club_page(tx, visitor, slug)
-    revision = fields.get("revision", "")
-    if not revision.isascii() or not revision.isdigit():
-        raise Invalid("revision_missing", "This form names no revision.", advice="Open the action again.")
-    row = await cancel(web.database, visitor.actor, page.club.id, known_id(operation_id), int(revision[:9]))
-    if row.request_size > 1:
-        return go_to(page.path(f"requests/{encode_id(row.request_id)}"))
-    return go_to(page.path("scheduled"))
 
 
 @get("/c/{slug:str}/live/scheduled", opt=access(Access.STAFF))
@@ -254,6 +223,23 @@ async def live_scheduled(
     async with web.database.read() as tx:
         page = await club_page(tx, visitor, slug)
     return event_stream(request, web, visitor, (page.club.id, TOPIC), seen)
+
+
+@post("/c/{slug:str}/notices", opt=access(Access.STAFF))
+async def dismiss(
+    request: PageRequest,
+    web: NamedDependency[Web],
+    visitor: NamedDependency[Visitor],
+    slug: FromPath[str],
+) -> Redirect:
+    """Take notices out of one's own sight."""
+    async with web.database.read() as tx:
+        page = await club_page(tx, visitor, slug)
+    fields = await joined_fields(request)
+    await dismiss_notices(
+        web.database, visitor.actor, page.club.id, [known_id(one) for one in fields.get("notice", "").split()]
+    )
+    return go_to(page.path("scheduled"))
 
 
 def event_stream(
@@ -273,14 +259,6 @@ def event_stream(
     )
 
 
-def known_id(text: str) -> UUID:
-    """An id from the address; one that is none is as unknown as one that nobody has."""
-    try:
-        return decode_id(text)
-    except Invalid as error:
-        raise NotFound("not_found", "There is no such page.") from error
-
-
 def _states(name: str | None) -> list[State] | None:
     if not name:
         return None
@@ -291,6 +269,26 @@ def _states(name: str | None) -> list[State] | None:
     return [State(name)]
 
 
+def _subject(search: str) -> tuple[str | None, str | None]:
+    """The id that is searched for, or what is wrong with it."""
+    if not search.strip():
+        return None, None
+    try:
+        return subject_in(search), None
+    except Invalid as error:
+        return NOTHING, f"{error.sentence} {error.advice}"
+
+
+def _kept(**filters: str | None) -> str:
+    return urlencode({name: value for name, value in filters.items() if value})
+
+
+async def _events(tx: Reader, page: ClubPage) -> Sequence[EventView]:
+    reader = (tx, page.standing, page.club.id)
+    upcoming_first = await upcoming_events(*reader, limit=EVENTS_MOST)
+    return (*upcoming_first.events, *(await past_events(*reader, limit=EVENTS_MOST)).events)
+
+
 def _known_kind(name: str) -> str:
     if name not in KINDS:
         raise Invalid(
@@ -299,4 +297,4 @@ def _known_kind(name: str) -> str:
     return name
 
 
-HANDLERS = (scheduled, scheduled_history, request_page, ask_cancel, do_cancel, live_scheduled)
+HANDLERS = (scheduled, scheduled_history, request_page, dismiss, live_scheduled)

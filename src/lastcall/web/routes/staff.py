@@ -12,9 +12,9 @@ from lastcall.clubs.staff import assign_role, revoke_role
 from lastcall.errors import NotFound
 from lastcall.web.access import Access, Visitor, access
 from lastcall.web.club import club_page
+from lastcall.web.fields import known_id
 from lastcall.web.pages import PageRequest, form_fields, go_to
 from lastcall.web.room import Web
-from lastcall.web.routes.scheduled import known_id
 
 
 @get("/c/{slug:str}/staff", opt=access(Access.STAFF))

@@ -83,7 +83,8 @@
       case "j": step(1); break;
       case "k": step(-1); break;
       case "c": press("[data-key='cancel']", row); break;
-      case "o": press("[data-key='open']", row); break;
+      case "o": press("[data-key='open'], a.quiet", row); break;
+      case "e": press("[data-key='edit']", row); break;
       case "n": press("[data-key='new']"); break;
       case "u": press("[data-key='upcoming']"); break;
       case "h": press("[data-key='history']"); break;

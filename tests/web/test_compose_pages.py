@@ -1,0 +1,292 @@
+"""New action over HTTP, for every kind: the form, the review, and what is queued is what was reviewed."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from html import unescape
+from typing import Any
+
+import pytest
+from tests.web.conftest import ROLE, Site, Visitor, World, user
+
+from lastcall.db.ids import encode_id
+from lastcall.events.services.write import EventFields, cancel_event, create_event, edit_event, link_world
+from lastcall.events.times import Timed
+from lastcall.operations.kinds import KINDS
+from lastcall.operations.services.lists import create_list
+
+Visit = Callable[..., Visitor]
+CLUB = "/c/night-shift"
+HIDDEN = re.compile(r'<input type="hidden" name="(\w+)" value="([^"]*)">')
+AREA = re.compile(r'<textarea name="(\w+)" hidden>\n?([^<]*)</textarea>')
+
+WORLD = "wrld_00000000-0000-4000-8000-000000000001"
+GROUP = "grp_00000000-0000-4000-8000-000000000001"
+INSTANCE = f"12345~group({GROUP})~region(eu)"
+POST = "not_00000000-0000-4000-8000-000000000001"
+TEXT = 'At nine.\nBring <friends> & "time".'
+PEOPLE = {"people": f"Fox {user(1)}"}
+OF_KIND: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
+    **{
+        name: (PEOPLE, {"targetUserId": user(1)})
+        for name in (
+            "approve_request",
+            "reject_request",
+            "invite_member",
+            "cancel_member_invite",
+            "remove_member",
+            "ban_member",
+            "unban_member",
+        )
+    },
+    "assign_role": (PEOPLE | {"role": ROLE}, {"targetUserId": user(1), "roleId": ROLE}),
+    "remove_role": (PEOPLE | {"role": ROLE}, {"targetUserId": user(1), "roleId": ROLE}),
+    "publish_post": (
+        {"title": "Tonight", "text": TEXT, "visibility": "group", "roles": ROLE},
+        {
+            "title": "Tonight",
+            "text": TEXT,
+            "visibility": "group",
+            "sendNotification": False,
+            "roleIds": [ROLE],
+        },
+    ),
+    "edit_post": (
+        {
+            "post": f"https://vrchat.com/{POST}",
+            "title": "New",
+            "text": "Text",
+            "visibility": "public",
+            "notify": "yes",
+        },
+        {"title": "New", "text": "Text", "visibility": "public", "sendNotification": True, "postId": POST},
+    ),
+    "delete_post": ({"post": POST}, {"postId": POST}),
+    "create_instance": (
+        {
+            "world": f"https://vrchat.com/home/world/{WORLD}/info",
+            "access": "plus",
+            "region": "jp",
+            "age": "yes",
+        },
+        {"worldId": WORLD, "access": "plus", "region": "jp", "ageGated": True},
+    ),
+    "close_instance": (
+        {"world": "", "instance": f"{WORLD}:{INSTANCE}"},
+        {"worldId": WORLD, "instanceId": INSTANCE},
+    ),
+    "invite_to_instance": (
+        PEOPLE | {"world": WORLD, "instance": INSTANCE, "slot": "3"},
+        {"targetUserId": user(1), "worldId": WORLD, "instanceId": INSTANCE, "messageSlot": 3},
+    ),
+}
+"""What is filled in for each kind, and the payload that it means."""
+
+
+async def reviewed(visitor: Visitor, kind: str, fields: dict[str, str], status: int = 200) -> str:
+    form = {"when": "now", "zone": "Europe/Berlin", **fields}
+    answer = await visitor.post(f"{CLUB}/new/{kind}/review", form)
+    assert answer.status_code == status, answer.text
+    return answer.text
+
+
+def carried(text: str) -> dict[str, str]:
+    """What the review's confirmation sends again."""
+    return {name: unescape(value) for name, value in (*HIDDEN.findall(text), *AREA.findall(text))}
+
+
+async def stored(world: World) -> list[dict[str, Any]]:
+    rows = await world.db.pool.fetch(
+        "select payload::text from operations order by created_at, request_id, position"
+    )
+    return [json.loads(row[0]) for row in rows]
+
+
+async def timed_event(world: World, starts_at: datetime, world_id: str = "") -> str:
+    made = await create_event(
+        world.db,
+        world.actors["owner"],
+        world.club_id,
+        EventFields("Opening", Timed(starts_at), "Europe/Berlin"),
+    )
+    if world_id:
+        await link_world(world.db, world.actors["owner"], world.club_id, made.id, world_id)
+    return encode_id(made.id)
+
+
+def soon(**later: int) -> datetime:
+    return datetime.now(UTC).replace(second=0, microsecond=0) + timedelta(**later)
+
+
+async def test_of_every_kind_just_what_was_reviewed_is_queued(world: World, site: Site, visit: Visit) -> None:
+    visitor = visit("owner")
+    assert set(OF_KIND) | {"invite_to_created_instance"} == set(KINDS)
+    for kind, (filled, payload) in OF_KIND.items():
+        await world.db.pool.execute("truncate operations cascade")
+        text = await reviewed(visitor, kind, filled)
+        for value in filled.values():
+            if value.startswith(("usr_", "grol_")) and kind != "publish_post":
+                assert value in text, kind
+        if "text" in filled:
+            assert filled["text"] in unescape(text)
+        answer = await visitor.post(f"{CLUB}/new/{kind}", carried(text))
+        assert answer.status_code == 303, (kind, answer.text)
+        assert await stored(world) == [payload], kind
+
+
+async def test_every_wrong_field_is_named_beside_itself_and_nothing_is_queued(
+    world: World, site: Site, visit: Visit
+) -> None:
+    visitor = visit("owner")
+    text = await reviewed(
+        visitor, "invite_to_instance", {"people": "", "world": "here", "instance": "12345", "slot": "12"}, 422
+    )
+    assert "4 things" in text
+    for name in ("world-wrong", "instance-wrong", "slot-wrong", "people-none"):
+        assert f'id="{name}"' in text
+    text = await reviewed(
+        visitor, "create_instance", {"world": WORLD, "access": "plus", "region": "eu", "roles": ROLE}, 422
+    )
+    assert "Only an instance for members can be restricted to roles." in text
+    assert await stored(world) == []
+
+
+async def test_repeated_lines_are_left_out_and_the_review_says_so(
+    world: World, site: Site, visit: Visit
+) -> None:
+    visitor = visit("owner")
+    text = await reviewed(
+        visitor, "invite_member", {"people": f"{user(1)}\n{user(2)}\n{user(1).upper().replace('USR', 'usr')}"}
+    )
+    assert "2 people" in text
+    assert "line 3 (this repeats line 1)" in text
+    await visitor.post(f"{CLUB}/new/invite_member", carried(text))
+    assert [one["targetUserId"] for one in await stored(world)] == [user(1), user(2)]
+
+
+async def test_a_recipient_list_adds_its_people_to_the_form(world: World, site: Site, visit: Visit) -> None:
+    kept = await create_list(world.db, world.actors["owner"], world.club_id, "Regulars", [user(1), user(2)])
+    visitor = visit("owner")
+    assert "Regulars (2)" in (await visitor.get(f"{CLUB}/new/invite_member")).text
+    text = await reviewed(
+        visitor, "invite_member", {"people": user(2), "list": encode_id(kept.id), "step": "add_list"}
+    )
+    area = re.search(r'<textarea id="people"[^>]*>\n([^<]*)</textarea>', text)
+    assert area is not None
+    assert area[1].splitlines() == [user(2), user(1)]
+
+
+@pytest.mark.clause("ENQ-09")
+async def test_a_time_by_an_event_is_reviewed_anew_when_the_event_moved(
+    world: World, site: Site, visit: Visit
+) -> None:
+    starts_at = soon(days=2)
+    event = await timed_event(world, starts_at)
+    visitor = visit("owner")
+    fields = PEOPLE | {"when": "event", "event": event, "minutes": "45", "side": "before"}
+    seen = carried(await reviewed(visitor, "ban_member", fields))
+    assert datetime.fromisoformat(seen["reviewed"]) == starts_at - timedelta(minutes=45)
+    moved = starts_at + timedelta(hours=1)
+    event_id = await world.db.pool.fetchval("select id from events")
+    await edit_event(
+        world.db,
+        world.actors["owner"],
+        world.club_id,
+        event_id,
+        EventFields("Opening", Timed(moved), "UTC"),
+        1,
+    )
+    refused = await visitor.post(f"{CLUB}/new/ban_member", seen)
+    assert refused.status_code == 409
+    assert "The event moved since you reviewed this." in refused.text
+    assert await stored(world) == []
+    again = carried(refused.text)
+    assert datetime.fromisoformat(again["reviewed"]) == moved - timedelta(minutes=45)
+    assert again["request_key"] == seen["request_key"]
+    assert (await visitor.post(f"{CLUB}/new/ban_member", again)).status_code == 303
+    row = await world.db.pool.fetchrow("select schedule_kind, due_at from operations")
+    assert row is not None
+    assert tuple(row) == ("event_relative", moved - timedelta(minutes=45))
+
+
+@pytest.mark.clause("EVT-08")
+async def test_the_events_world_is_filled_in_and_a_cancelled_event_is_no_choice(
+    world: World, site: Site, visit: Visit
+) -> None:
+    event = await timed_event(world, soon(days=2), WORLD)
+    visitor = visit("owner")
+    form = (await visitor.get(f"{CLUB}/new/create_instance?event={event}")).text
+    assert f'name="world" value="{WORLD}"' in form
+    assert f'data-world="{WORLD}"' in form
+    await cancel_event(
+        world.db, world.actors["owner"], world.club_id, await world.db.pool.fetchval("select id from events")
+    )
+    assert event not in (await visitor.get(f"{CLUB}/new/create_instance")).text
+    text = await reviewed(
+        visitor, "ban_member", PEOPLE | {"when": "event", "event": event, "minutes": "0"}, 422
+    )
+    assert "That event is cancelled." in text
+
+
+async def test_a_time_that_the_clock_shows_twice_or_skips_is_said_and_can_be_chosen(
+    world: World, site: Site, visit: Visit
+) -> None:
+    # The next change back in Berlin is within the 366 days that a time may lie ahead, whenever this runs.
+    year = datetime.now(UTC).year + (datetime.now(UTC).month > 9)
+    sunday = max(day for day in range(25, 32) if datetime(year, 10, day).weekday() == 6)  # noqa: DTZ001
+    at = f"{year}-10-{sunday}T02:30"
+    visitor = visit("owner")
+    first = await reviewed(visitor, "ban_member", PEOPLE | {"when": "at", "at": at})
+    assert "this is the first" in first
+    assert carried(first)["reviewed"].endswith("T00:30:00+00:00")
+    second = await visitor.post(f"{CLUB}/new/ban_member/review", {**carried(first), "step": "second"})
+    assert "this is the second" in second.text
+    assert carried(second.text)["reviewed"].endswith("T01:30:00+00:00")
+
+
+async def test_a_forecast_that_misses_offers_a_spread_and_the_spread_queues_all_or_nothing(
+    world: World, site: Site, visit: Visit
+) -> None:
+    visitor = visit("owner")
+    fields = {"people": "\n".join(user(n) for n in range(40)), "role": ROLE}
+    text = await reviewed(visitor, "assign_role", fields)
+    assert "would be missed" in text
+    spread = await visitor.post(f"{CLUB}/new/assign_role/review", {**carried(text), "step": "spread"})
+    assert "would be missed" not in spread.text
+    confirmed = carried(spread.text)
+    parts = [int(part.split(",")[1]) for part in confirmed["spread"].split(";")]
+    assert (len(parts) > 1, sum(parts)) == (True, 40)
+    cut = {**confirmed, "spread": confirmed["spread"].rpartition(";")[0]}
+    assert (await visitor.post(f"{CLUB}/new/assign_role", cut)).status_code == 422
+    assert await stored(world) == []
+    for _ in range(2):
+        assert (await visitor.post(f"{CLUB}/new/assign_role", confirmed)).status_code == 303
+    sizes = await world.db.pool.fetch("select size from operation_requests order by due_at")
+    assert [row["size"] for row in sizes] == parts
+
+
+async def test_whoever_is_banned_is_named_at_the_review_and_chosen_by_hand(
+    world: World, site: Site, visit: Visit
+) -> None:
+    await world.db.pool.execute(
+        "insert into evidence (club_id, connection_id, kind, subject, epoch, body, observed_at, account_id, worker_id)"
+        " select club_id, id, 'bans', '', epoch, $1, lastcall_now(), account_id, gen_random_uuid() from connections",
+        json.dumps({"bannedUserIds": [user(2)]}),
+    )
+    visitor = visit("owner")
+    text = await reviewed(visitor, "invite_member", {"people": f"{user(1)}\n{user(2)}"})
+    assert "1 of them is banned" in text
+    refused = await visitor.post(f"{CLUB}/new/invite_member", carried(text))
+    assert refused.status_code == 422
+    assert await stored(world) == []
+    fewer = await visitor.post(
+        f"{CLUB}/new/invite_member/review", {**carried(refused.text), "step": "leave_out"}
+    )
+    assert "1 person" in fewer.text
+    assert (
+        await visitor.post(f"{CLUB}/new/invite_member", carried(text) | {"banned": user(2)})
+    ).status_code == 303
+    assert len(await stored(world)) == 2
