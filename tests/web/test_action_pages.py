@@ -142,8 +142,10 @@ async def test_a_finding_about_an_unknown_outcome_stands_beside_it(
 UNKNOWN = """
     update operations
        set state = 'indeterminate', code = 'submission_outcome_unknown', completed_at = lastcall_now(),
-           submitted_at = lastcall_now() - interval '5 minutes', claimed_at = lastcall_now() - interval '6 minutes',
-           claim_expires_at = lastcall_now() - interval '3 minutes'
+           submitted_at = lastcall_now() - interval '5 minutes', claim_nonce = gen_random_uuid(),
+           claim_account_id = (select account_id from connections where id = connection_id),
+           claim_worker_id = gen_random_uuid(), claim_journal_id = gen_random_uuid(), claim_fencing_token = 1,
+           claim_generation = 1, claim_expires_at = lastcall_now() - interval '3 minutes'
 """
 
 

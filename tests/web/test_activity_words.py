@@ -35,8 +35,12 @@ def actions() -> set[str]:
                 if isinstance(node, ast.Call) and getattr(node.func, "id", "") in AUDIT
                 for inner in ast.walk(node)
             }
+            # The field that a refusal names is no action, though it looks like one.
+            fields = {node.value for node in nodes if isinstance(node, ast.keyword) and node.arg == "field"}
             texts = {
-                node.value for node in nodes if isinstance(node, ast.Constant) and node not in of_the_audit
+                node.value
+                for node in nodes
+                if isinstance(node, ast.Constant) and node not in of_the_audit | fields
             }
             found |= {text for text in texts if isinstance(text, str) and ACTION.fullmatch(text)}
     for path in SOURCES.rglob("*.sql"):

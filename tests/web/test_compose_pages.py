@@ -13,7 +13,8 @@ import pytest
 from tests.web.conftest import ROLE, Site, Visitor, World, user
 
 from lastcall.db.ids import encode_id
-from lastcall.events.services.write import EventFields, cancel_event, create_event, edit_event, link_world
+from lastcall.events.fields import EventFields
+from lastcall.events.services.write import cancel_event, create_event, edit_event, link_world
 from lastcall.events.times import Timed
 from lastcall.operations.kinds import KINDS
 from lastcall.operations.services.lists import create_list

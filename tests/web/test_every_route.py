@@ -15,7 +15,7 @@ import pytest
 from litestar import Litestar
 from litestar.routes import HTTPRoute
 from tests.api.bodies import BODIES
-from tests.web.conftest import Site, Visitor, World
+from tests.web.conftest import Site, Visitor, World, user
 from tests.web.page_lines import LINES, MAIL
 from tests.web.route_lines import Line
 
@@ -24,7 +24,15 @@ from lastcall.access.requests import AgentSubject, record_join_request
 from lastcall.clubs.queries import read_settings, roles_of
 from lastcall.connections.accounts import add_account, rotate_key
 from lastcall.db.ids import decode_id, encode_id, new_id
+from lastcall.events.fields import EventFields
+from lastcall.events.queries import Publication
+from lastcall.events.services.importing import import_file
+from lastcall.events.services.write import create_event, link_world
+from lastcall.events.times import TimeTba
 from lastcall.mail.mailer import Mailer
+from lastcall.operations.schedules import Immediate
+from lastcall.operations.services.drafts import save_draft
+from lastcall.operations.services.lists import create_list
 from lastcall.people.api_tokens import create_token
 from lastcall.people.scopes import Scope
 from lastcall.people.sign_in import make_sign_in_link, redeem_sign_in_link
@@ -51,6 +59,11 @@ IDS = (
     "{passkey_id:str}",
     "{identity_id:str}",
     "{role_id:str}",
+    "{event_id:str}",
+    "{link_id:str}",
+    "{import_id:str}",
+    "{list_id:str}",
+    "{draft_id:str}",
 )
 WORKER = "/worker/v1/"
 """Worker calls have no cookies and no forms: what they answer to wrong keys, other clubs' connections
@@ -84,6 +97,19 @@ async def ids(world: World, site: Site) -> dict[str, str]:
         settings = await read_settings(tx, world.club_id)
         other_role, role, spare_role = await roles_of(tx, world.club_id)
     # "spare_role" is the one that the staff hold; its fixed moment lets two forms be made from it and another.
+    event = await create_event(
+        world.db,
+        owner,
+        world.club_id,
+        EventFields("Opening", TimeTba(), "UTC"),
+        publication=Publication.PUBLISHED,
+    )
+    event = await link_world(world.db, owner, world.club_id, event.id, "wrld_2")
+    calendar = await import_file(
+        world.db, owner, world.club_id, "c.ics", b"BEGIN:VCALENDAR\r\nEND:VCALENDAR\r\n"
+    )
+    kept = await create_list(world.db, owner, world.club_id, "Regulars", [user(1)])
+    draft = await save_draft(world.db, owner, world.club_id, new_id(), {}, Immediate(), seen=0)
     await world.db.pool.execute("update staff_roles set updated_at = $1", settings.created_at)
     return {
         "member": encode_id(world.actors["staff"].person_id),
@@ -97,6 +123,12 @@ async def ids(world: World, site: Site) -> dict[str, str]:
         "waiting": encode_id(waiting),
         "request": encode_id(queued.request_id),
         "operation": encode_id(queued.operation_ids[0]),
+        "event": encode_id(event.id),
+        "event_seen": str(event.revision),
+        "link_id": encode_id(event.worlds[0].id),
+        "import": encode_id(calendar.id),
+        "list": encode_id(kept.id),
+        "draft": encode_id(draft.id),
         "second": encode_id(second.operation_ids[0]),
         "second_request": encode_id(second.request_id),
         "account": encode_id(world.key.account_id),
