@@ -250,7 +250,7 @@ def _item(one: ItemView) -> ImportItem:
         zone=one.fields.zone,
         starts_at=one.fields.starts_at,
         ends_at=one.fields.ends_at,
-        date=one.fields.date,
+        date=None if one.fields.date is None else one.fields.date.isoformat(),
         notes=list(one.notes),
         event=None if one.event is None else event_shape(one.event),
         differences=[
