@@ -136,3 +136,36 @@ async def test_a_replaced_key_stops_the_old_collector_and_a_new_one_goes_on(vert
     assert (await vertical.row(second))["state"] == "pending"
     vertical.start_collector()
     assert await vertical.ended(second) == ("succeeded", None)
+
+
+@pytest.mark.clause("DEP-05", "BUD-03")
+async def test_invitations_wait_for_their_instance_and_follow_it_there(vertical: Vertical) -> None:
+    seed = vertical.simulator.seed
+    vertical.simulator.arm(faults.hold("opening", "arrived"), method="POST", path="/instances")
+    [creation] = await vertical.enqueue(vertical.creation())
+    await vertical.simulator.reached("opening")
+    people = (*seed.friends[:2], seed.strangers[0])
+    *invited, stranger = await vertical.enqueue(*(vertical.invitation(creation, person) for person in people))
+    assert {(await vertical.row(one))["ready_at"] for one in (*invited, stranger)} == {None}
+    vertical.simulator.release("opening")
+    assert await vertical.ended(creation) == ("succeeded", None)
+    assert {await vertical.ended(one) for one in invited} == {("succeeded", None)}
+    assert await vertical.ended(stranger) == ("rejected", "friendship")
+    (opened,) = vertical.simulator.ledger.of("group.instance.create")
+    invites = vertical.simulator.ledger.of("instance.invite")
+    assert [entry.target for entry in invites] == list(seed.friends[:2])
+    assert opened.target in vertical.simulator.world.instances
+    assert len(vertical.simulator.ledger.of()) == 3
+
+
+@pytest.mark.clause("DEP-05")
+async def test_an_instance_that_may_not_be_there_is_nowhere_to_invite_to(vertical: Vertical) -> None:
+    vertical.simulator.arm(faults.drop(applied=True), method="POST", path="/instances")
+    vertical.simulator.arm(faults.hold("grants", "arrived"), method="GET", path="/groups/*")
+    [creation] = await vertical.enqueue(vertical.creation())
+    await vertical.simulator.reached("grants")
+    [invited] = await vertical.enqueue(vertical.invitation(creation, vertical.simulator.seed.friends[0]))
+    vertical.simulator.release("grants")
+    assert (await vertical.ended(creation))[0] == "indeterminate"
+    assert await vertical.ended(invited) == ("rejected", "instance_creation_failed")
+    assert len(vertical.simulator.ledger.of()) == 1

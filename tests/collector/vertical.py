@@ -72,7 +72,7 @@ class Vertical:
         await asyncio.wait_for(asyncio.gather(*(running for _stop, running in self.collectors)), 30)
         self.collectors.clear()
 
-    async def enqueue(self, *payloads: dict[str, str], schedule: Schedule | None = None) -> list[UUID]:
+    async def enqueue(self, *payloads: dict[str, Any], schedule: Schedule | None = None) -> list[UUID]:
         self.numbers += 1
         queued = await enqueue(
             self.database,
@@ -87,6 +87,18 @@ class Vertical:
     def role(self, member: int) -> dict[str, str]:
         seed = self.simulator.seed
         return {"kind": "assign_role", "targetUserId": seed.members[member], "roleId": seed.role_ids[0]}
+
+    def creation(self) -> dict[str, str]:
+        world_id = self.simulator.seed.world_ids[0]
+        return {"kind": "create_instance", "worldId": world_id, "access": "members", "region": "eu"}
+
+    def invitation(self, creation: UUID, user_id: str) -> dict[str, Any]:
+        return {
+            "kind": "invite_to_created_instance",
+            "targetUserId": user_id,
+            "creationOperationId": encode_id(creation),
+            "creationRevision": 1,
+        }
 
     async def row(self, operation_id: UUID) -> Any:
         return await self.database.pool.fetchrow("select * from operations where id = $1", operation_id)
@@ -116,7 +128,7 @@ async def seed_club(database: Database, simulator: Simulator, limit: int) -> tup
         group_id=simulator.seed.group_id,
         group_name="The Club",
         account_id=key.account_id,
-        features=[Feature.MEMBERSHIP_MANAGEMENT],
+        features=[Feature.MEMBERSHIP_MANAGEMENT, Feature.INSTANCES],
     )
     await set_fleet_limit(database, None, limit)
     await set_account_limit(database, None, key.account_id, limit)
