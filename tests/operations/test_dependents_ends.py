@@ -15,6 +15,7 @@ from lastcall.operations.owners.fanout import Fanouts
 from lastcall.operations.owners.lateness import Late
 from lastcall.operations.owners.submissions import OpenSubmissions
 from lastcall.operations.schedules import Fixed
+from lastcall.operations.services import enqueue as enqueueing
 from lastcall.operations.services.cancel import cancel
 from lastcall.protocol.messages import FriendshipSeen
 from lastcall.protocol.outcomes import Outcome
@@ -153,3 +154,32 @@ async def test_the_server_wants_to_have_seen_the_friendship_a_minute_ago_at_most
         is_enough,
         None if is_enough else "recipient_eligibility",
     )
+
+
+async def test_an_invitation_whose_id_comes_before_its_creations_goes_the_same_way(
+    evening: Evening, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ids are made by several processes, whose clocks differ."""
+    creation = await evening.one(CREATION)
+    ids = iter([UUID(int=1), UUID(int=2)])
+    with monkeypatch.context() as patched:
+        patched.setattr(enqueueing, "new_id", lambda: next(ids))
+        invited = await evening.one(invitation(creation))
+    assert invited == UUID(int=2) < creation
+    await evening.create(creation)
+    await evening.go_through()
+    claimed = await evening.claim()
+    assert claimed is not None
+    assert (claimed.operation_id, claimed.payload) == (invited, {"targetUserId": user(1), **PLACE})
+    assert (await evening.authorize(claimed, friendship())).is_authorized
+
+
+async def test_a_note_whose_invitations_are_over_meanwhile_is_just_gone(evening: Evening) -> None:
+    creation = await evening.one(CREATION)
+    invited = await evening.one(invitation(creation))
+    await evening.create(creation)
+    assert await evening.world.run("select count(*) from operation_fanouts") == 1
+    await cancel(evening.db, evening.world.owner, evening.club_id, invited, 1)
+    await evening.go_through()
+    assert await evening.world.run("select count(*) from operation_fanouts") == 0
+    assert await evening.how(invited) == ("cancelled", "cancelled_by_staff")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from dependents_kit import CREATION, Evening, invitation
 from events_world import HOUR, an_event, depend, following
 from operations_world import World, assignment
 from test_operations_plans import SETTLED, check, explained, filled
@@ -55,3 +56,25 @@ async def test_the_dependents_of_a_creation_are_found_by_what_they_depend_on(wor
             )
             assert await connection.fetchval("select subject_id from operation_fanouts") == creation_id
             check(plans, "operations_dependents_idx")
+
+
+async def test_a_page_of_a_creations_fan_out_walks_what_depends_on_it(evening: Evening) -> None:
+    world = evening.world
+    creation = await evening.one(CREATION)
+    for batch in range(3):
+        first = 1 + batch * PAGE_ROWS
+        await evening.queue(*(invitation(creation, number) for number in range(first, first + PAGE_ROWS)))
+    await evening.create(creation)
+    await filled(world)
+    async with explained(world) as (connection, plans):
+        for _ in range(SETTLED):
+            await connection.execute("update operations set ready_at = null where depends_on = $1", creation)
+            await connection.execute("select note_dependents($1, $2, now())", world.club_id, [creation])
+            for is_over in (False, False, False, True):
+                plans.seen.clear()
+                page = await connection.fetchrow(
+                    "select * from fan_out_creation($1, $2, $3)", world.club_id, creation, PAGE_ROWS
+                )
+                assert page["is_over"] is is_over
+                check(plans, "operations_dependents_idx", most=PAGE_ROWS)
+    assert await world.run("select count(ready_at) from operations where depends_on = $1", creation) == 300

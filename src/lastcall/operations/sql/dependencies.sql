@@ -169,6 +169,8 @@ as $$
 declare
     v_after constant uuid := creation_cursor(p_club, p_creation);
     v_page constant uuid[] := dependents_page(p_club, p_creation, v_after, p_limit);
+    v_older constant uuid[] := array(select p.id from unnest(v_page) as p (id) where p.id < p_creation);
+    v_newer constant uuid[] := array(select p.id from unnest(v_page) as p (id) where p.id > p_creation);
     v_ended uuid[];
     v_now timestamptz;
 begin
@@ -176,14 +178,12 @@ begin
     has_changed := false;
     perform lock_events_of(array_fill(p_club, array[cardinality(v_page)]), v_page);
     perform from operations o
-      where o.club_id = p_club and o.id = any (v_page) and o.id < p_creation
-        and o.state in ('pending', 'claimed')
+      where o.club_id = p_club and o.id = any (v_older) and o.state in ('pending', 'claimed')
       order by o.id
         for no key update;
     perform from operations o where o.club_id = p_club and o.id = p_creation for share;
     perform from operations o
-      where o.club_id = p_club and o.id = any (v_page) and o.id > p_creation
-        and o.state in ('pending', 'claimed')
+      where o.club_id = p_club and o.id = any (v_newer) and o.state in ('pending', 'claimed')
       order by o.id
         for no key update;
     if creation_cursor(p_club, p_creation) is distinct from v_after then
