@@ -17,6 +17,7 @@ from lastcall.cli.db import db
 from lastcall.cli.demo import demo
 from lastcall.cli.fleet import fleet
 from lastcall.cli.mail import mail
+from lastcall.cli.operation import operation
 from lastcall.cli.person import person
 from lastcall.cli.serve import serve
 from lastcall.cli.sign_in_link import sign_in_link
@@ -45,6 +46,7 @@ for _command in (
     account,
     connection,
     fleet,
+    operation,
     mail,
     db,
 ):

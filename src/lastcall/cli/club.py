@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import rich_click as click
 
-from lastcall.cli.running import command_body, opened_database, write_lines
-
-if TYPE_CHECKING:
-    from lastcall.deadlines.owner import Owner
+from lastcall.cli.running import command_body, opened_database, run_owner, write_lines
 
 CLUB = click.argument("slug", metavar="CLUB")
 
@@ -168,7 +165,7 @@ async def delete(slug: str, confirm: str) -> None:
         async with database.read() as tx:
             club_id = (await club_at(tx, slug)).id
         await delete_club(database, None, club_id, confirm_slug=confirm)
-        await _run(club_deletion_owner(database))
+        await run_owner(club_deletion_owner(database))
     click.echo(f"/c/{slug} and everything in it is gone.")
 
 
@@ -181,24 +178,8 @@ async def _live(slug: str, step: Any, outcome: str) -> None:
         async with database.read() as tx:
             club_id = (await club_at(tx, slug)).id
         await step(database, None, club_id)
-        await _run(retention_refresh_owner(database))
+        await run_owner(retention_refresh_owner(database))
     click.echo(f"/c/{slug} {outcome}.")
-
-
-async def _run(owner: Owner) -> None:
-    """All that is due for this owner now, not only for this club."""
-    from lastcall.deadlines.owner import Failed, More, Stop
-    from lastcall.errors import Unavailable
-
-    stop = Stop()
-    while isinstance(result := await owner.run_pass(stop), More):
-        pass
-    if isinstance(result, Failed):
-        raise Unavailable(
-            "work_unfinished",
-            f"It is done, but some of its rows could not be worked on: {result.error}",
-            advice="The server tries again by itself when it runs.",
-        )
 
 
 @club.command()

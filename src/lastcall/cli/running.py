@@ -7,13 +7,16 @@ import sys
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from functools import wraps
-from typing import IO, Any, ParamSpec
+from typing import IO, TYPE_CHECKING, Any, ParamSpec
 
 import rich_click as click
 
 from lastcall.cli.logs import set_up_logs
 from lastcall.errors import Invalid, LastcallError, Unavailable
 from lastcall.settings import Settings, load
+
+if TYPE_CHECKING:
+    from lastcall.deadlines.owner import Owner
 
 P = ParamSpec("P")
 
@@ -124,3 +127,18 @@ async def opened_database() -> AsyncIterator[Any]:
             yield database
         finally:
             await database.close()
+
+
+async def run_owner(owner: Owner) -> None:
+    """All that is due for this owner now, not only for this club."""
+    from lastcall.deadlines.owner import Failed, More, Stop
+
+    stop = Stop()
+    while isinstance(result := await owner.run_pass(stop), More):
+        pass
+    if isinstance(result, Failed):
+        raise Unavailable(
+            "work_unfinished",
+            f"It is done, but some of its rows could not be worked on: {result.error}",
+            advice="The server tries again by itself when it runs.",
+        )

@@ -47,6 +47,7 @@ _WORDS = {
     "list.edited": "Changed a recipient list",
     "operation.cancelled": "Cancelled an action",
     "operation.edited": "Edited an action",
+    "operation.recovered": "Recorded that an action's outcome is unknown",
     "operation.settled": "Recorded what became of an action",
     "operations.cancelled": "Cancelled the rest of a batch",
     "operations.enqueued": "Queued actions",

@@ -11,12 +11,12 @@ from msgspec import Meta
 from lastcall.api.mcp.tool import Club, Tool
 from lastcall.api.v1.paging import PAGE_MOST
 from lastcall.api.v1.routes.clubs import list_clubs
+from lastcall.api.v1.routes.operation_story import explain_operation
 from lastcall.api.v1.routes.operations import (
     Cancel,
     Edit,
     cancel_operation,
     edit_operation,
-    explain_operation,
     list_past_operations,
     list_upcoming_operations,
 )

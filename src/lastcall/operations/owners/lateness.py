@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Literal
 
@@ -36,6 +37,8 @@ class Late(DueRows):
 
     def __init__(self, db: Database, state: Literal["pending", "claimed"]) -> None:
         super().__init__(db, late_order(state))
+        self.settled: Counter[str] = Counter()
+        """How many this object has settled so far, by the state in which that left them."""
 
     async def page(self, after: Position | None, upto: Position, limit: int) -> Sequence[Candidate]:
         rows = await self.page_rows(after, upto, limit)
@@ -52,3 +55,4 @@ class Late(DueRows):
                         tx.publish(work(row["account_id"], row["ready_at"]))
             for club_id in {row["club_id"] for row in rows}:
                 await say_ended(tx, club_id)
+        self.settled.update(row["state"] for row in rows)

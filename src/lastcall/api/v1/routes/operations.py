@@ -1,4 +1,4 @@
-"""Operations of a club: what is to come, what is over, what each said and went through, and changing and cancelling."""
+"""Operations of a club: what is to come, what is over, and changing and cancelling one."""
 
 from __future__ import annotations
 
@@ -20,12 +20,9 @@ from lastcall.clubs.policy import require_staff
 from lastcall.db.cursor import Cursor, cut, read_cursor
 from lastcall.db.database import Database
 from lastcall.db.ids import encode_id
-from lastcall.operations.codes import REASONS
-from lastcall.operations.explanation import explain
 from lastcall.operations.kinds import kind_named
 from lastcall.operations.machine import State
 from lastcall.operations.queries import SEARCH_MOST, Filter, history, operation, subject_in, upcoming
-from lastcall.operations.revisions import Happening, Moment, Revision, history_of, timeline
 from lastcall.operations.services.asked import MOST_PAYLOADS
 from lastcall.operations.services.cancel import cancel
 from lastcall.operations.services.edit import edit
@@ -35,7 +32,7 @@ from lastcall.people.scopes import Scope
 
 TAGS = ["Operations"]
 _UPCOMING, _HISTORY = "operations/upcoming", "operations/history"
-_MILLISECOND = timedelta(milliseconds=1)
+MILLISECOND = timedelta(milliseconds=1)
 
 Seen = Annotated[int, Meta(ge=1, le=2**31 - 1)]
 StateAsked = Annotated[State | None, QueryParameter(name="state")]
@@ -113,58 +110,6 @@ class Cancel(Input, frozen=True):
     revision: Seen
 
 
-class OperationRevision(Shape, frozen=True):
-    """What an operation says or said, and who made it say so: that person's authority counted from then on."""
-
-    revision: int
-    payload: dict[str, Any]
-    schedule_kind: str
-    event_id: str | None
-    offset_ms: int | None
-    due_at: datetime
-    by_id: Id
-    by_name: str
-    made_at: datetime
-
-
-class OperationRevisions(Shape, frozen=True):
-    """The newest first. There is no further page."""
-
-    items: list[OperationRevision]
-
-
-class OperationMoment(Shape, frozen=True):
-    """One thing that happened to an operation. `state`, `code` and `reason` are of its end or of a late report,
-    `revision` of what a person did. Without `byName` it was Lastcall itself.
-    """
-
-    at: datetime
-    what: Happening
-    by_name: str | None
-    revision: int | None
-    state: State | None
-    code: str | None
-    reason: str | None
-
-
-class OperationTimeline(Shape, frozen=True):
-    """In the order in which it happened."""
-
-    items: list[OperationMoment]
-
-
-class OperationExplanation(Shape, frozen=True):
-    """An operation with `why` it stands as it does, what comes `next`, at the latest at `nextAt` where that is known,
-    and what has happened to it.
-    """
-
-    operation: Operation
-    why: str | None
-    next: str
-    next_at: datetime | None
-    timeline: list[OperationMoment]
-
-
 def operation_shape(view: OperationView) -> Operation:
     reason = view.reason
     return Operation(
@@ -176,7 +121,7 @@ def operation_shape(view: OperationView) -> Operation:
         payload=view.payload,
         schedule_kind=view.schedule_kind,
         event_id=spelled(view.event_id),
-        offset_ms=None if view.offset is None else view.offset // _MILLISECOND,
+        offset_ms=None if view.offset is None else view.offset // MILLISECOND,
         due_at=view.due_at,
         ready_at=view.ready_at,
         state=view.state,
@@ -253,50 +198,6 @@ async def show_operation(
         return operation_shape(await operation(tx, standing, actor, club_id, known(operation_id)))
 
 
-@get("/clubs/{club:str}/operations/{operation_id:str}/revisions", tags=TAGS, responses=answers(404))
-async def list_operation_revisions(
-    db: NamedDependency[Database], actor: NamedDependency[Actor], club: PathId, operation_id: PathId
-) -> OperationRevisions:
-    """What the operation says and what it said before."""
-    club_id = known(club)
-    async with db.read() as tx:
-        standing = await require_staff(tx, actor, club_id, scope=Scope.READ)
-        found = await history_of(tx, standing, actor, club_id, known(operation_id))
-    return OperationRevisions(items=[_revision(one) for one in found])
-
-
-@get("/clubs/{club:str}/operations/{operation_id:str}/timeline", tags=TAGS, responses=answers(404))
-async def show_operation_timeline(
-    db: NamedDependency[Database], actor: NamedDependency[Actor], club: PathId, operation_id: PathId
-) -> OperationTimeline:
-    """What has happened to the operation."""
-    club_id = known(club)
-    async with db.read() as tx:
-        standing = await require_staff(tx, actor, club_id, scope=Scope.READ)
-        found = await timeline(tx, standing, actor, club_id, known(operation_id))
-    return OperationTimeline(items=[_moment(one) for one in found])
-
-
-@get("/clubs/{club:str}/operations/{operation_id:str}/explanation", tags=TAGS, responses=answers(404))
-async def explain_operation(
-    db: NamedDependency[Database], actor: NamedDependency[Actor], club: PathId, operation_id: PathId
-) -> OperationExplanation:
-    """Why the operation stands as it does, and what comes next."""
-    club_id, asked = known(club), known(operation_id)
-    async with db.read() as tx:
-        standing = await require_staff(tx, actor, club_id, scope=Scope.READ)
-        row = await operation(tx, standing, actor, club_id, asked)
-        happened = await timeline(tx, standing, actor, club_id, asked)
-        found = explain(row, await tx.raw.fetchval("select lastcall_now()"))
-    return OperationExplanation(
-        operation=operation_shape(row),
-        why=found.why,
-        next=found.next,
-        next_at=found.next_at,
-        timeline=[_moment(one) for one in happened],
-    )
-
-
 @put(
     "/clubs/{club:str}/operations/{operation_id:str}",
     tags=TAGS,
@@ -364,39 +265,10 @@ def _filter(
     )
 
 
-def _revision(one: Revision) -> OperationRevision:
-    return OperationRevision(
-        revision=one.revision,
-        payload=one.payload,
-        schedule_kind=one.schedule_kind,
-        event_id=spelled(one.event_id),
-        offset_ms=None if one.offset is None else one.offset // _MILLISECOND,
-        due_at=one.due_at,
-        by_id=encode_id(one.by_id),
-        by_name=one.by_name,
-        made_at=one.made_at,
-    )
-
-
-def _moment(one: Moment) -> OperationMoment:
-    return OperationMoment(
-        at=one.at,
-        what=one.what,
-        by_name=one.by_name,
-        revision=one.revision,
-        state=one.state,
-        code=one.code,
-        reason=None if one.code is None else REASONS[one.code].label,
-    )
-
-
 HANDLERS = (
     list_upcoming_operations,
     list_past_operations,
     show_operation,
-    list_operation_revisions,
-    show_operation_timeline,
-    explain_operation,
     edit_operation,
     cancel_operation,
 )
