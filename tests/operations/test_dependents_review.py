@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from dependents_kit import CREATION, HOUR, PLACE, Evening, friendship, invitation
-from operations_world import user
+from operations_world import GROUP, user
 
 from lastcall.db.ids import new_id
 from lastcall.errors import Conflict, Invalid
@@ -204,3 +204,19 @@ async def test_an_older_invitation_without_review_evidence_can_only_be_cancelled
     await evening.world.run("update operations set dependency_revision = null where id = $1", other)
     await cancel(evening.db, evening.world.owner, evening.club_id, other, 1)
     assert await evening.how(other) == ("cancelled", "cancelled_by_staff")
+
+
+@pytest.mark.parametrize("kind", ["close_instance", "invite_to_instance"])
+async def test_an_instance_of_another_group_is_refused_when_it_is_queued_or_edited(
+    evening: Evening, kind: str
+) -> None:
+    person = {"targetUserId": user(1)} if kind == "invite_to_instance" else {}
+    payload = {"kind": kind, **person, **PLACE}
+    foreign = payload | {"instanceId": PLACE["instanceId"].replace(GROUP, "grp_" + "0" * 8)}
+    with pytest.raises(Invalid) as refused:
+        await evening.one(foreign)
+    assert (refused.value.code, refused.value.field) == ("destination_scope", "payloads.0.instanceId")
+    queued = await evening.one(payload)
+    with pytest.raises(Invalid) as edited:
+        await edit(evening.db, evening.world.owner, evening.club_id, queued, 1, foreign, Immediate())
+    assert (edited.value.code, edited.value.field) == ("destination_scope", "payload.instanceId")

@@ -15,9 +15,6 @@ import msgspec
 from lastcall.vrchat.errors import DestinationClosed, DestinationScope, NotVisible
 from lastcall.vrchat.transport import Read, Transport
 
-LONGEST_INSTANCE_ID = 500
-"""Characters."""
-
 _GROUP_TAG = "group("
 _Text = Annotated[str, msgspec.Meta(min_length=1, max_length=600)]
 

@@ -22,6 +22,8 @@ _TEXT = r"[^~\s:/?#\\%()\x00-\x1f\x7f-\x9f]"
 _TAG = rf"(?:~(?!group\(){_TEXT}+(?:\({_TEXT}*\))?)"
 
 MOST_ROLES: Final = 100
+INSTANCE_ID_MOST: Final = 500
+"""Characters."""
 
 UserId = Annotated[str, Meta(pattern=rf"^usr_{_UUID}\Z", description="a VRChat user id: usr_ and a UUID")]
 RoleId = Annotated[str, Meta(pattern=rf"^grol_{_UUID}\Z", description="a VRChat role id: grol_ and a UUID")]
@@ -39,7 +41,7 @@ RoleIds = Annotated[tuple[RoleId, ...], Meta(max_length=MOST_ROLES)]
 InstanceId = Annotated[
     str,
     Meta(
-        max_length=500,
+        max_length=INSTANCE_ID_MOST,
         pattern=rf"^{_TEXT}+{_TAG}*~group\({_TEXT}+\){_TAG}*\Z",
         description="the name of a group's instance with its tags, such as 12345~group(grp_…)~region(eu)",
     ),

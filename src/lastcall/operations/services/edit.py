@@ -131,15 +131,19 @@ async def edit(
         ready_at = await _change(tx, actor, club_id, row, changed_to, schedule, followed, due_at)
         details = {"revision": seen_revision + 1, "due_at": due_at.isoformat(), "kind": row.kind.name}
         await log(tx, club_id, actor, "operation.edited", "operation", operation_id, details)
-        # What was reviewed with the creation as it was before is not sent; it is told so soon (DEP-02).
-        noted_at = await tx.raw.fetchval(_NOTE_DEPENDENTS, club_id, operation_id, now)
-        if noted_at is not None:
-            tx.publish(Signal(FANOUT, noted_at))
+        await _note_dependents(tx, club_id, operation_id, now)
         tx.publish(Signal(LATE_PENDING, late_at(due_at)))
         if ready_at is not None:
             tx.publish(work(current.account_id, ready_at))
         tx.publish(changed(club_id))
         return await operation(tx, standing, actor, club_id, operation_id)
+
+
+async def _note_dependents(tx: Transaction, club_id: UUID, operation_id: UUID, now: datetime) -> None:
+    """What was reviewed with a creation as it was before is not sent; it is told so soon (DEP-02)."""
+    noted_at = await tx.raw.fetchval(_NOTE_DEPENDENTS, club_id, operation_id, now)
+    if noted_at is not None:
+        tx.publish(Signal(FANOUT, noted_at))
 
 
 def _not_editable(row: OperationView) -> Conflict:

@@ -17,6 +17,8 @@ _TEXT = r"[^~\s:/?#\\%()\x00-\x1f\x7f-\x9f]"
 _TAG = rf"(?:~(?!group\(){_TEXT}+(?:\({_TEXT}*\))?)"
 
 MOST_ROLE_IDS: Final = 100
+INSTANCE_ID_MOST: Final = 500
+"""Characters."""
 
 UserId = Annotated[str, msgspec.Meta(pattern=rf"^usr_{_UUID}\Z")]
 """A person at VRChat. Legacy ids without ``usr_`` are refused."""
@@ -28,7 +30,7 @@ CalendarEntryId = Annotated[str, msgspec.Meta(pattern=rf"^cal_{_UUID}\Z")]
 FileId = Annotated[str, msgspec.Meta(pattern=rf"^file_{_UUID}\Z")]
 RoleIds = Annotated[tuple[RoleId, ...], msgspec.Meta(max_length=MOST_ROLE_IDS)]
 InstanceId = Annotated[
-    str, msgspec.Meta(max_length=500, pattern=rf"^{_TEXT}+{_TAG}*~group\({_TEXT}+\){_TAG}*\Z")
+    str, msgspec.Meta(max_length=INSTANCE_ID_MOST, pattern=rf"^{_TEXT}+{_TAG}*~group\({_TEXT}+\){_TAG}*\Z")
 ]
 """The name of an instance with its tags, exactly one of them the mark of a group."""
 
