@@ -25,7 +25,7 @@ HIDDEN = re.compile(r'<input type="hidden" name="(\w+)" value="([^"]*)">')
 AREA = re.compile(r'<textarea name="(\w+)" hidden>\n?([^<]*)</textarea>')
 
 WORLD = "wrld_00000000-0000-4000-8000-000000000001"
-GROUP = "grp_00000000-0000-4000-8000-000000000001"
+GROUP = "grp_1"
 INSTANCE = f"12345~group({GROUP})~region(eu)"
 POST = "not_00000000-0000-4000-8000-000000000001"
 TEXT = 'At nine.\nBring <friends> & "time".'
@@ -291,3 +291,37 @@ async def test_whoever_is_banned_is_named_at_the_review_and_chosen_by_hand(
         await visitor.post(f"{CLUB}/new/invite_member", carried(text) | {"banned": user(2)})
     ).status_code == 303
     assert len(await stored(world)) == 2
+
+
+async def test_invitations_wait_for_the_instance_that_another_action_opens(
+    world: World, site: Site, visit: Visit
+) -> None:
+    visitor = visit("owner")
+    due_at = soon(days=1)
+    opening = {"world": WORLD, "access": "members", "region": "eu"}
+    when = {"when": "at", "at": f"{due_at:%Y-%m-%dT%H:%M}", "zone": "UTC"}
+    await visitor.post(
+        f"{CLUB}/new/create_instance", carried(await reviewed(visitor, "create_instance", opening | when))
+    )
+    creation = encode_id(await world.db.pool.fetchval("select id from operations"))
+    page = await visitor.get(f"{CLUB}/scheduled/{creation}")
+    assert f"invite_to_created_instance?creation={creation}.1" in page.text
+    form = await visitor.get(f"{CLUB}/new/invite_to_created_instance?creation={creation}.1")
+    assert f'value="{creation}.1" selected' in form.text
+    # Now means when the instance is due.
+    text = await reviewed(visitor, "invite_to_created_instance", PEOPLE | {"creation": f"{creation}.1"})
+    answer = await visitor.post(f"{CLUB}/new/invite_to_created_instance", carried(text))
+    assert answer.status_code == 303, answer.text
+    row = await world.db.pool.fetchrow(
+        "select due_at, depends_on from operations where depends_on is not null"
+    )
+    assert row is not None
+    assert (row["due_at"], encode_id(row["depends_on"])) == (due_at, creation)
+    early = await visitor.post(
+        f"{CLUB}/new/invite_to_created_instance",
+        carried(
+            await reviewed(visitor, "invite_to_created_instance", PEOPLE | {"creation": f"{creation}.7"})
+        ),
+    )
+    assert early.status_code in (409, 422)
+    assert await world.db.pool.fetchval("select count(*) from operations") == 2
