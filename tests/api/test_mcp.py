@@ -16,8 +16,9 @@ from mcp.shared.exceptions import MCPError
 from tests.api.v1_kit import Api, check, open_api
 from tests.web.conftest import user
 
-import lastcall.api.mcp.endpoint as endpoint
 from lastcall.api.intake import BODY_LIMIT
+from lastcall.api.mcp import endpoint
+from lastcall.api.mcp.endpoint import McpEndpoint
 from lastcall.api.mcp.server import TOOLS
 from lastcall.cli.server import bind, running_server
 from lastcall.db.database import Database
@@ -208,7 +209,7 @@ async def test_arguments_are_read_strictly_and_what_is_wrong_with_them_is_named(
             await agent.client.call_tool("dance", {})
 
 
-async def test_the_arguments_of_enqueue_say_what_each_kind_takes(served: Served) -> None:
+def test_the_arguments_of_enqueue_say_what_each_kind_takes() -> None:
     schema = TOOLS["enqueue"].schema()
     kinds = {
         one["properties"]["kind"]["const"]: one for one in schema["properties"]["payloads"]["items"]["anyOf"]
@@ -219,7 +220,9 @@ async def test_the_arguments_of_enqueue_say_what_each_kind_takes(served: Served)
     assert all(tool.schema()["type"] == "object" for tool in TOOLS.values())
 
 
-async def test_only_a_token_is_an_identity_and_pages_of_other_sites_are_refused(served: Served) -> None:
+async def test_only_a_token_is_an_identity_and_pages_of_other_sites_are_refused(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
     token = await served.api.token("owner", [Scope.READ])
     check(await served.post(None), 401, "token_missing")
     check(
@@ -235,6 +238,9 @@ async def test_only_a_token_is_an_identity_and_pages_of_other_sites_are_refused(
         assert answer.status_code == 200, answer.text
         assert answer.headers["cache-control"] == "no-store"
         assert answer.headers["x-content-type-options"] == "nosniff"
+    with monkeypatch.context() as twin:
+        twin.setattr(McpEndpoint, "_check_origin", lambda *_: None)
+        assert (await served.post(token, Origin="https://elsewhere.example")).status_code == 200
     pool = served.api.world.db.pool
     await pool.execute("update rate_limits set count = 600, ends_at = lastcall_now() + interval '42.5 s'")
     check(await served.post(token), 429, "too_fast")

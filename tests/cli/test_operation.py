@@ -103,6 +103,40 @@ def test_one_submission_is_recovered_once_by_its_nonce_and_exact_expiry_and_only
     assert "Then record what you found" in say("operation", "explain", spelled).output
 
 
+@pytest.mark.parametrize(
+    "guard",
+    [
+        "v_row.claim_nonce = p_nonce",
+        "v_row.claim_expires_at = p_expires_at",
+        "v_row.claim_expires_at <= v_now",
+    ],
+)
+def test_twin_without_a_guard_of_the_recovery_another_or_an_open_submission_is_ended(
+    say: Say, within: Within, guard: str
+) -> None:
+    operation_id: UUID = within(submitted)
+    spelled = encode_id(operation_id)
+    claim = json.loads(say("operation", "explain", spelled, "--json").output)["claim"]
+    wrong = dict(claim)
+    if "p_nonce" in guard:
+        wrong["nonce"] = encode_id(new_id())
+    if "p_expires_at" in guard:
+        wrong["expiresAt"] = (datetime.fromisoformat(claim["expiresAt"]) - HOUR).isoformat()
+    if "v_now" not in guard:
+        within(pass_an_hour)
+
+    async def take_away(world: World) -> None:
+        source: str = await world.run("select pg_get_functiondef('recover_submission'::regproc)")
+        assert guard in source
+        await world.db.pool.execute(source.replace(guard, "true"))
+
+    call = ("operation", "recover", spelled, "--nonce", wrong["nonce"], "--expiry", wrong["expiresAt"])
+    assert say(*call).exit_code == 1
+    within(take_away)
+    assert say(*call).exit_code == 0
+    assert within(lambda world: world.state(operation_id)) == "indeterminate"
+
+
 async def submitted(world: World) -> UUID:
     operation_id, _ = await world.claimed(invitation(1))
     await world.run(
