@@ -313,10 +313,17 @@ async def test_invitations_wait_for_the_instance_that_another_action_opens(
     answer = await visitor.post(f"{CLUB}/new/invite_to_created_instance", carried(text))
     assert answer.status_code == 303, answer.text
     row = await world.db.pool.fetchrow(
-        "select due_at, depends_on from operations where depends_on is not null"
+        "select id, due_at, depends_on from operations where depends_on is not null"
     )
     assert row is not None
     assert (row["due_at"], encode_id(row["depends_on"])) == (due_at, creation)
+    # An edit may name somebody else; what it waits for stays.
+    path = f"{CLUB}/scheduled/{encode_id(row['id'])}/edit"
+    form = carried((await visitor.get(path)).text)
+    assert form["creation"] == f"{creation}.1"
+    edited = await visitor.post(f"{path}/review", form | when | {"people": user(2)})
+    assert (await visitor.post(path, carried(edited.text))).status_code == 303
+    assert user(2) in {one.get("targetUserId") for one in await stored(world)}
     early = await visitor.post(
         f"{CLUB}/new/invite_to_created_instance",
         carried(

@@ -47,7 +47,11 @@ async def test_an_event_is_written_read_and_hidden_while_it_is_a_draft(
     assert "Draft" in page.text
     assert (await visit("staff").get(path)).status_code == 404
     assert "Opening" not in (await visit("staff").get(f"{CLUB}/events")).text
+    drafts = f"{CLUB}/events?shown=drafts"
+    assert "Opening" in (await visitor.get(drafts)).text
+    assert "Opening" not in (await visit("staff").get(drafts)).text
     assert (await visitor.post(f"{path}/publish")).status_code == 303
+    assert "Opening" not in (await visitor.get(drafts)).text
     assert (await visit("staff").get(path)).status_code == 200
     assert "Opening" in (await visit("staff").get(f"{CLUB}/events")).text
 

@@ -113,15 +113,23 @@ async def event(tx: Reader, standing: Standing, club_id: UUID, event_id: UUID) -
 
 
 async def upcoming_events(
-    tx: Reader, standing: Standing, club_id: UUID, after: Cursor | None = None, limit: int = PAGE
+    tx: Reader,
+    standing: Standing,
+    club_id: UUID,
+    after: Cursor | None = None,
+    limit: int = PAGE,
+    *,
+    publication: Publication | None = None,
 ) -> EventPage:
     """Events that are not over, the next first; those without any date come last. Each takes its place by its start,
-    or by the midnight in UTC of its date."""
+    or by the midnight in UTC of its date. ``publication``: only those."""
     statement = (
         _events(club_id)
         .where(*_visible(standing), Event.over_at > NOW, Event.sort_at > NOW - LONGEST)
         .order_by(Event.sort_at, Event.id)
     )
+    if publication is not None:
+        statement = statement.where(Event.publication == publication)
     if after is not None:
         statement = statement.where(tuple_(Event.sort_at, Event.id) > tuple_(after.time, after.id))
     return await _page(tx, club_id, statement, UPCOMING, limit)

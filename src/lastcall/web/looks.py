@@ -236,5 +236,6 @@ OWNERS: dict[str, str] = {
     "operation_mail": "Writes to people about what did not end well",
     "submission_recovery": "Records lost answers as unknown",
     "lease_expiry": "Ends leases that ran out",
+    "operation_fanout": "Stops and moves what follows an event or a new instance",
 }
 """What each deadline owner does, for the operator's page."""

@@ -93,6 +93,8 @@ async def review_edit(
 ) -> Response[str]:
     """What the edit would change, with the exact time."""
     fields = await joined_fields(request)
+    if fields.get("step") == "second":
+        fields["second"] = "" if fields.get("second") else "yes"
     editor = await _read(request, web, visitor, slug, operation_id, fields=fields)
     if not editor.is_current:
         return _show(request, web, "edit_stale.html", editor, status=Conflict.status)

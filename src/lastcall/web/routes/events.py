@@ -129,13 +129,17 @@ async def events_page(
     after: FromQuery[str] = "",
     shown: FromQuery[str] = "",
 ) -> Response[str]:
-    """What is to come, the next first; or what is over, the last first."""
-    is_past = shown == "past"
+    """What is to come, the next first, all of it or the drafts; or what is over, the last first."""
+    is_past, is_drafts = shown == "past", shown == "drafts"
     async with web.database.read() as tx:
         page = await club_page(tx, visitor, slug)
         reader = (tx, page.standing, page.club.id)
         start = read_cursor(PAST if is_past else UPCOMING, after or None)
-        found = await (past_events if is_past else upcoming_events)(*reader, start)
+        if is_past:
+            found = await past_events(*reader, start)
+        else:
+            only = Publication.DRAFT if is_drafts else None
+            found = await upcoming_events(*reader, start, publication=only)
     zoned = zoned_of(request, web, page)
     return web.pages.show(
         request,
@@ -146,6 +150,7 @@ async def events_page(
         older=found.next,
         is_first=not after,
         is_past=is_past,
+        is_drafts=is_drafts,
         look=event_look,
         words=lambda one: time_words(one.time, zoned, one.zone),
         may_manage=may_see_drafts(page.standing),
