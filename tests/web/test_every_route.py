@@ -51,6 +51,8 @@ IDENTITY = """
 """
 API = "/api/v1/"
 """The API has no pages: tests/api/test_v1_every_route.py walks it."""
+MCP = "/mcp"
+"""Nor has the endpoint of programs that talk MCP: tests/api/test_mcp.py asks it."""
 IDS = (
     "{session_id:str}",
     "{invite_id:str}",
@@ -175,7 +177,7 @@ async def test_every_route_answers_every_wrong_way_as_its_line_says(
 ) -> None:
     app = site.server.config.app
     assert isinstance(app, Litestar)
-    pages = {route for route in routes_of(app) if not route.split(" ", 1)[1].startswith((WORKER, API))}
+    pages = {route for route in routes_of(app) if not route.split(" ", 1)[1].startswith((WORKER, API, MCP))}
     assert pages == set(LINES), "a route without a line, or a line without a route"
     await world.db.pool.execute(
         "insert into sessions (id, person_id, token_hash, signed_in_by, created_at, expires_at)"
