@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,8 @@ from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Browser, BrowserContext, Page, async_playwright, expect
 from tests.web.conftest import ROLE, Site, World, user
 
-from lastcall.db.ids import new_id
+from lastcall.db.ids import encode_id, new_id
+from lastcall.operations.schedules import Fixed
 from lastcall.people.sign_in import make_sign_in_link
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
@@ -235,6 +237,13 @@ PAGES = (
     f"{CLUB}/scheduled/history",
     f"{CLUB}/new",
     f"{CLUB}/new/assign_role",
+    f"{CLUB}/new/create_instance",
+    f"{CLUB}/new/publish_post",
+    f"{CLUB}/posts",
+    f"{CLUB}/lists/new",
+    f"{CLUB}/events",
+    f"{CLUB}/events/new",
+    f"{CLUB}/events/imports",
     f"{CLUB}/start",
     f"{CLUB}/staff",
     f"{CLUB}/roles",
@@ -259,7 +268,8 @@ IS_OPEN_TAB_IN_SIGHT = """
 async def test_pages_fit_the_screen_and_axe_finds_nothing(
     browser: Browser, site: Site, world: World, phone: bool, dark: bool
 ) -> None:
-    await world.queue("assign_role", range(30))
+    waiting = await world.queue("assign_role", range(30), Fixed(datetime.now(UTC) + timedelta(days=1)))
+    action = f"{CLUB}/scheduled/{encode_id(waiting.operation_ids[0])}"
     lost = await world.queue("ban_member", [99])
     await world.db.pool.execute(
         "select settle_unsent(club_id, id, 'missed', 'late_window_elapsed', lastcall_now()) from operations"
@@ -274,7 +284,7 @@ async def test_pages_fit_the_screen_and_axe_finds_nothing(
         "550 5.1.1 " + "nosuchuser" * 20,
     )
     operators = ("/operator", "/operator/fleet/all", "/operator/clubs", "/operator/mail")
-    for name, paths in (("owner", PAGES), ("operator", operators)):
+    for name, paths in (("owner", (*PAGES, action, f"{action}/edit")), ("operator", operators)):
         context = await context_for(browser, site, world, name, phone=phone, dark=dark)
         page = await context.new_page()
         for path in paths:
