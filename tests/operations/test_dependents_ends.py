@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
+from typing import Any
 from uuid import UUID
 
 import pytest
 from dependents_kit import CREATION, HOUR, PLACE, WORLD_ID, Evening, friendship, invitation
 from operations_world import GROUP, user
 
+from lastcall.deadlines.signals import Signal
 from lastcall.errors import Conflict
 from lastcall.operations.owners.fanout import Fanouts
 from lastcall.operations.owners.lateness import Late
@@ -17,6 +19,8 @@ from lastcall.operations.owners.submissions import OpenSubmissions
 from lastcall.operations.schedules import Fixed
 from lastcall.operations.services import enqueue as enqueueing
 from lastcall.operations.services.cancel import cancel
+from lastcall.operations.services.worker import Claimed, WorkerSteps
+from lastcall.operations.signals import FANOUT
 from lastcall.protocol.messages import FriendshipSeen
 from lastcall.protocol.outcomes import Outcome
 
@@ -183,3 +187,55 @@ async def test_a_note_whose_invitations_are_over_meanwhile_is_just_gone(evening:
     await evening.go_through()
     assert await evening.world.run("select count(*) from operation_fanouts") == 0
     assert await evening.how(invited) == ("cancelled", "cancelled_by_staff")
+
+
+@pytest.mark.parametrize("step", ["complete", "reject", "authorize", "claim"])
+async def test_a_creation_that_ends_unheard_is_gone_through_all_the_same(
+    evening: Evening, step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The answer of the step that ended it is lost; without a word of it nobody would read the note, and what waits
+    would be missed."""
+    world = evening.world
+    creation = await evening.one(CREATION)
+    await evening.one(invitation(creation))
+    claimed = None if step == "claim" else await evening.claim()
+    if step == "complete":
+        assert claimed is not None
+        assert (await evening.authorize(claimed)).is_authorized
+    if step == "authorize":
+        await world.run("update connections set features = '{}'")
+    if step == "claim":
+        event_id, _ = await evening.event()
+        await world.run(
+            "update operations set event_id = $1, event_cancel_generation = 7, event_tba_generation = 0"
+            " where id = $2",
+            event_id,
+            creation,
+        )
+    told: list[Signal] = []
+    world.db.bus.subscribe(Signal, told.append)
+    monkeypatch.setattr(WorkerSteps, "_ask", _unheard(WorkerSteps._ask))
+    with pytest.raises(ConnectionResetError):
+        await _take(evening, step, claimed)
+    assert await world.run("select count(*) from operation_fanouts where subject_kind = 'creation'") == 1
+    assert any(signal.owner == FANOUT and signal.deadline is not None for signal in told)
+
+
+def _unheard(ask: Any) -> Any:
+    async def lose(self: WorkerSteps, *arguments: Any) -> Any:
+        await ask(self, *arguments)
+        raise ConnectionResetError
+
+    return lose
+
+
+async def _take(evening: Evening, step: str, claimed: Claimed | None) -> None:
+    world = evening.world
+    if claimed is None:
+        await evening.claim()
+    elif step == "complete":
+        await world.steps.complete(world.worker, world.held(claimed), Outcome.SUCCEEDED, None, PLACE)
+    elif step == "reject":
+        await world.steps.reject(world.worker, world.held(claimed), "group_visibility")
+    else:
+        await evening.authorize(claimed)

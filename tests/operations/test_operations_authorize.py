@@ -320,6 +320,7 @@ async def test_the_recovery_is_armed_before_the_authorization_is_sent(world: Wor
     # Had it put the row back, somebody would have to look when that is late, and ready; or told that it was refused.
     assert [signal.owner for signal in heard[1:]] == [
         "operation_late_pending",
+        "operation_fanout",
         "operation_mail",
         f"work:{world.account_id}",
     ]

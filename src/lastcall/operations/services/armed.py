@@ -25,17 +25,21 @@ class Armer:
 
     async def arm(self, owner: str, life: timedelta) -> None:
         """Tell ``owner`` of a deadline ``life`` from now, by the database's clock."""
+        await self.learn()
+        self._db.bus.deliver([Signal(owner, self.later(life))])
+
+    async def learn(self) -> None:
+        """Ask for the database's time, unless that is known already."""
         if not self._time.known:
             before = self._clock.boot()
             self.observe(await self._db.pool.fetchval("select lastcall_now()"), before)
-        self._db.bus.deliver([Signal(owner, self.later(life))])
 
     def observe(self, now: datetime, before: float) -> None:
         """Take in a *now* of the database that was asked for at ``before`` (boot time) and is here."""
         self._time.observe(now, before, self._clock.boot())
 
     def later(self, life: timedelta) -> datetime:
-        """The database's time ``life`` from now; something was armed or observed before."""
+        """The database's time ``life`` from now; it was learned or observed before."""
         moment = self._time.at(whole(self._clock.boot()))
         assert moment is not None
         return to_datetime(moment + span(life))

@@ -163,11 +163,7 @@ class WorkerSteps:
         self, worker: Worker, held: LeaseHeld, journal_id: UUID, is_any_lane: bool
     ) -> asyncpg.Record:
         for tries_left in reversed(range(CLAIMS_MOST)):
-            try:
-                row = await self._call(_CLAIM, *_sender(worker), journal_id, *_lease(held), is_any_lane)
-            except BaseException:
-                self._say_in_doubt(worker)
-                raise
+            row = await self._call(worker, _CLAIM, journal_id, *_lease(held), is_any_lane)
             if row["has_settled"]:
                 self._say_after_verdicts(worker, held, row)
             if row["outcome"] != "more" or not tries_left:
@@ -245,8 +241,8 @@ class WorkerSteps:
         else:
             await self._armer.arm(OPERATION_MAIL, MAIL_AFTER)
         row = await self._call(
+            worker,
             _COMPLETE,
-            *_sender(worker),
             *_claim(claim),
             outcome.value,
             None if code is None else checked_code(code),
@@ -267,7 +263,7 @@ class WorkerSteps:
     async def reject(self, worker: Worker, claim: ClaimHeld, code: str) -> Settled:
         """Record a definite failure before the submission (WRK-04)."""
         await self._armer.arm(OPERATION_MAIL, MAIL_AFTER)
-        row = await self._call(_REJECT, *_sender(worker), *_claim(claim), checked_code(code))
+        row = await self._call(worker, _REJECT, *_claim(claim), checked_code(code))
         return self._settled(claim, row)
 
     async def defer(self, worker: Worker, claim: ClaimHeld, code: str, delay: float | None) -> Settled:
@@ -293,9 +289,14 @@ class WorkerSteps:
                 tx.publish(_mail_due(row))
         return self._settled(claim, row)
 
-    async def _call(self, statement: str, *arguments: object) -> asyncpg.Record:
-        async with self._db.pool.acquire() as connection:
-            return await self._ask(connection, statement, *arguments)
+    async def _call(self, worker: Worker, statement: str, *arguments: object) -> asyncpg.Record:
+        await self._armer.learn()
+        try:
+            async with self._db.pool.acquire() as connection:
+                return await self._ask(connection, statement, *_sender(worker), *arguments)
+        except BaseException:
+            self._say_in_doubt(worker)
+            raise
 
     async def _ask(self, connection: Any, statement: str, *arguments: object) -> asyncpg.Record:
         before = self.clock.boot()
@@ -315,11 +316,12 @@ class WorkerSteps:
 
     def _say_in_doubt(self, worker: Worker) -> None:
         """The answer is lost. The step may have put rows back, of which nobody will hear when they are late or ready,
-        or ended some, of which somebody is to be told."""
+        or ended some, of which somebody is to be told, and for which others wait."""
         settled_by = self._armer.later(IN_DOUBT)
         self._db.bus.deliver(
             [
                 Signal(LATE_PENDING, settled_by),
+                Signal(FANOUT, settled_by),
                 Signal(OPERATION_MAIL, settled_by),
                 work(worker.account_id, settled_by),
             ]
