@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
+import asyncpg
 import pytest
 from operations_world import World, assignment
 
@@ -18,8 +20,11 @@ from lastcall.db.ids import encode_id, new_id
 from lastcall.deadlines.signals import Signal
 from lastcall.operations.listeners import register
 from lastcall.operations.schedules import late_at
+from lastcall.operations.services import cancel
+from lastcall.operations.services.cancel import BatchCancelled
 from lastcall.operations.services.worker import ClaimHeld
 from lastcall.protocol.outcomes import Outcome
+from lastcall.testing.locks import wait_until_blocked
 
 register()
 
@@ -147,3 +152,38 @@ async def test_after_a_restore_unsent_work_needs_a_new_review(world: World) -> N
 async def _ends(world: World, *operation_ids: UUID) -> list[tuple[str, str]]:
     rows = [await world.row(operation_id) for operation_id in operation_ids]
     return [(row["state"], row["code"]) for row in rows]
+
+
+SENT_TOO = "select from operations where club_id = $1 and request_id = $2 order by id for no key update"
+"""A batch cancel that holds what is sent, too."""
+
+
+async def greeted_during_a_cancel(world: World) -> BatchCancelled:
+    """A hello that settles a batch's sent action after it has returned a claimed one, while the batch is cancelled."""
+    worker = (world.account_id, world.worker_id)
+    made = await world.enqueue(assignment(1), assignment(2))
+    held = world.held(await world.claim())
+    assert (await world.steps.authorize(world.worker, held, "assign_role", world.evidence())).is_authorized
+    await world.claim()
+    async with world.db.transaction() as tx:
+        assert len(await tx.raw.fetch("select * from return_claims($1, $2)", *worker)) == 1
+        stop = cancel.cancel_request(world.db, world.moderator, world.club_id, made.request_id)
+        task = asyncio.ensure_future(stop)
+        await wait_until_blocked(world.db, "request_id", by=tx.raw.get_server_pid())
+        settled = await tx.raw.fetch(
+            "select * from settle_unattempted($1, $2, $3, '{}')", *worker, world.journal_id
+        )
+        assert [row["operation_id"] for row in settled] == [held.operation_id]
+    return await task
+
+
+async def test_a_hello_and_a_batch_cancel_do_not_wait_for_each_other(world: World) -> None:
+    assert (await greeted_during_a_cancel(world)).cancelled == 1
+
+
+async def test_twin_a_batch_cancel_that_holds_what_was_sent_and_a_hello_wait_for_each_other(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cancel, "_LOCK_ALL", SENT_TOO)
+    with pytest.raises(asyncpg.DeadlockDetectedError):
+        await greeted_during_a_cancel(world)

@@ -19,8 +19,13 @@ from lastcall.people.scopes import Scope
 
 _LOCK = "select from operations where club_id = $1 and id = $2 for no key update"
 _CANCEL = "select settle_unsent($1, $2, 'cancelled', 'cancelled_by_staff', lastcall_now())"
+# What is sent already is no business of this, and a hello, which holds returned rows before sent ones, could otherwise
+# wait for it and be waited for.
 _LOCK_ALL = """
-    select from operations where club_id = $1 and request_id = $2 order by id for no key update
+    select from operations
+     where club_id = $1 and request_id = $2 and state in ('pending', 'claimed')
+     order by id
+       for no key update
 """
 _CANCEL_ALL = """
     select count(*)
