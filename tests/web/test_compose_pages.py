@@ -8,16 +8,19 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from html import unescape
 from typing import Any
+from uuid import UUID
 
 import pytest
 from tests.web.conftest import ROLE, Site, Visitor, World, user
 
 from lastcall.db.ids import encode_id
+from lastcall.errors import Unavailable
 from lastcall.events.fields import EventFields
 from lastcall.events.services.write import cancel_event, create_event, edit_event, link_world
 from lastcall.events.times import Timed
 from lastcall.operations.kinds import KINDS
 from lastcall.operations.services.lists import create_list
+from lastcall.web.routes import compose
 
 Visit = Callable[..., Visitor]
 CLUB = "/c/night-shift"
@@ -332,3 +335,40 @@ async def test_invitations_wait_for_the_instance_that_another_action_opens(
     )
     assert early.status_code in (409, 422)
     assert await world.db.pool.fetchval("select count(*) from operations") == 2
+
+
+async def test_what_may_be_queued_already_is_only_offered_to_be_confirmed_again(
+    world: World, site: Site, visit: Visit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Any other step makes another request, and with it everybody would be written to twice."""
+    visitor = visit("owner")
+    text = await reviewed(
+        visitor, "assign_role", {"people": "\n".join(user(n) for n in range(100)), "role": ROLE}
+    )
+    assert 'value="spread"' in text
+    assert 'value="change"' in text
+    queue = compose.queue
+
+    async def unclear(*arguments: Any) -> list[UUID]:
+        await queue(*arguments)
+        raise Unavailable("commit_unclear", "The database did not confirm this.", advice="Look first.")
+
+    monkeypatch.setattr(compose, "queue", unclear)
+    answer = await visitor.post(f"{CLUB}/new/assign_role", carried(text))
+    assert answer.status_code == 503
+    assert "formaction=" not in answer.text
+    monkeypatch.undo()
+    again = await visitor.post(f"{CLUB}/new/assign_role", carried(answer.text))
+    assert again.status_code == 303
+    assert len(await stored(world)) == 100
+
+
+@pytest.mark.parametrize("moment", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00", "soon", ""])
+async def test_a_review_that_was_tampered_with_is_refused_in_a_sentence(
+    world: World, site: Site, visit: Visit, moment: str
+) -> None:
+    visitor = visit("owner")
+    fields = carried(await reviewed(visitor, "assign_role", PEOPLE | {"role": ROLE}))
+    answer = await visitor.post(f"{CLUB}/new/assign_role", fields | {"spread": f"{moment},1"})
+    assert answer.status_code == 422
+    assert "This form is not complete." in answer.text

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 import msgspec
+from msgspec import Meta
 
 from lastcall.db.ids import decode_id, encode_id
 from lastcall.errors import Conflict, Invalid
@@ -84,11 +85,15 @@ class EventRelative:
 Schedule = Immediate | Fixed | EventRelative
 
 
+_OFFSET_MOST = 2**53
+"""Any whole number that JSON carries in every language; how far a time may lie is for ``check_form`` to say."""
+
+
 class _AsAsked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     kind: ScheduleKind
     due_at: datetime | None = None
     event_id: str | None = None
-    offset_ms: int | None = None
+    offset_ms: Annotated[int, Meta(ge=-_OFFSET_MOST, le=_OFFSET_MOST)] | None = None
 
 
 def read_schedule(asked: Mapping[str, Any], reviewed_due_at: datetime | None = None) -> Schedule:
@@ -132,9 +137,9 @@ def check_form(schedule: Schedule) -> None:
         case Immediate():
             return
         case Fixed(due_at=due_at):
-            _require_zone(due_at, "schedule.dueAt")
+            _require_instant(due_at, "schedule.dueAt")
         case EventRelative(offset=offset, reviewed_due_at=reviewed):
-            _require_zone(reviewed, "schedule.reviewedDueAt")
+            _require_instant(reviewed, "schedule.reviewedDueAt")
             if abs(offset) > FURTHEST_OFFSET:
                 raise Invalid(
                     "offset_too_far",
@@ -200,9 +205,15 @@ def _within(due_at: datetime, now: datetime, earliest: datetime, field: str) -> 
     return due_at
 
 
-def _require_zone(moment: datetime, field: str) -> None:
+def _require_instant(moment: datetime, field: str) -> None:
     if moment.tzinfo is None:
         raise Invalid("time_without_zone", "The time has no zone.", advice="Give it one.", field=field)
+    try:
+        moment.astimezone(UTC)
+    except OverflowError:
+        raise Invalid(
+            "time_unknown", "There is no such time.", advice="Check the year.", field=field
+        ) from None
 
 
 def _instant(moment: datetime) -> str:

@@ -60,8 +60,8 @@ async def save_draft(
     again changes nothing, whatever was seen. Raises ``Invalid`` with the field, ``NotFound`` for a draft that is not
     the actor's, and ``Conflict`` with the draft as it is when it moved on or is queued.
     """
-    kept, when = fields_of(read_fields(dict(fields), _Fields, "fields")), schedule.as_asked()
     check_form(schedule)
+    kept, when = fields_of(read_fields(dict(fields), _Fields, "fields")), schedule.as_asked()
     async with db.transaction() as tx:
         await require(tx, actor, club_id, Permission.PUBLISH_POSTS, scope=Scope.OPERATIONS)
         if seen == 0:

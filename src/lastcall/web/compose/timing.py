@@ -202,11 +202,11 @@ def read_moment(text: str) -> datetime:
     """A moment that a review carried. Raises ``Invalid`` for a form that was cut or tampered with."""
     try:
         found = datetime.fromisoformat(text)
-    except ValueError:
-        found = None
-    if found is None or found.tzinfo is None:
-        raise Invalid("form_incomplete", "This form is not complete.", advice="Review it again.")
-    return found.astimezone(UTC)
+        if found.tzinfo is None:
+            raise ValueError
+        return found.astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise Invalid("form_incomplete", "This form is not complete.", advice="Review it again.") from None
 
 
 def _check(schedule: Schedule, now: datetime, starts_at: datetime | None, field: str) -> None:
