@@ -87,8 +87,7 @@ async def run() -> list[Figure]:
             statistics.median(each.longest for each in runs),
             "ms",
             at_most=LONGEST_MS,
-            note=f"the longest of {FOLLOWERS // PAGE} in each of {RUNS} runs; {max(each.longest for each in runs):.0f} ms"
-            " in the worst",
+            note=f"of {FOLLOWERS // PAGE} in each of {RUNS}; the worst {max(each.longest for each in runs):.0f} ms",
         ),
         Figure(
             f"{name}: claim meanwhile, 95th of 100",

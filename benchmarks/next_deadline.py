@@ -46,18 +46,16 @@ class Statement:
 
 JOIN_REQUESTS = Statement("join requests", NEXT_DEADLINE, DUE_INDEX)
 OPERATIONS = (
-    Statement("late, pending", late_order("pending").next_deadline, "operations_pending_due_idx"),
-    Statement("late, claimed", late_order("claimed").next_deadline, "operations_claimed_due_idx"),
-    Statement("claim expiry", CLAIM_ORDER.next_deadline, "operations_claimed_expiry_idx"),
-    Statement("submission", SUBMISSION_ORDER.next_deadline, "operations_submitted_expiry_idx"),
+    Statement("late, pending", late_order("pending").next_deadline, "operations_due_idx"),
+    Statement("late, claimed", late_order("claimed").next_deadline, "operations_due_idx"),
+    Statement("claim expiry", CLAIM_ORDER.next_deadline, "operations_expiry_idx"),
+    Statement("submission", SUBMISSION_ORDER.next_deadline, "operations_expiry_idx"),
 )
 BEYOND = (
     Statement("join requests beyond", NEXT_DEADLINE_BEYOND, DUE_INDEX),
-    Statement(
-        "late, pending, beyond", late_order("pending").next_deadline_beyond, "operations_pending_due_idx"
-    ),
-    Statement("claim expiry beyond", CLAIM_ORDER.next_deadline_beyond, "operations_claimed_expiry_idx"),
-    Statement("submission beyond", SUBMISSION_ORDER.next_deadline_beyond, "operations_submitted_expiry_idx"),
+    Statement("late, pending, beyond", late_order("pending").next_deadline_beyond, "operations_due_idx"),
+    Statement("claim expiry beyond", CLAIM_ORDER.next_deadline_beyond, "operations_expiry_idx"),
+    Statement("submission beyond", SUBMISSION_ORDER.next_deadline_beyond, "operations_expiry_idx"),
 )
 
 _CLAIM = f"""

@@ -597,17 +597,14 @@ create table operations (
     constraint operations_club_id_request_id_fkey FOREIGN KEY (club_id, request_id) REFERENCES operation_requests(club_id, id) ON DELETE CASCADE
 );
 CREATE INDEX operations_agenda_idx ON operations USING btree (club_id, kind, state, due_at, id) WHERE (completed_at IS NULL);
-CREATE INDEX operations_claimed_due_idx ON operations USING btree (due_at, id) WHERE (state = 'claimed'::text);
-CREATE INDEX operations_claimed_expiry_idx ON operations USING btree (claim_expires_at, id) WHERE (state = 'claimed'::text);
-CREATE INDEX operations_dependency_event_idx ON operations USING btree (club_id, dependency_event_id, id) WHERE ((dependency_event_id <> event_id) AND (completed_at IS NULL));
 CREATE INDEX operations_dependents_idx ON operations USING btree (club_id, depends_on, id) WHERE ((depends_on IS NOT NULL) AND (completed_at IS NULL));
+CREATE INDEX operations_due_idx ON operations USING btree (state, due_at, id) WHERE (state = ANY (ARRAY['pending'::text, 'claimed'::text]));
 CREATE INDEX operations_event_idx ON operations USING btree (club_id, event_id, id) WHERE ((event_id IS NOT NULL) AND (completed_at IS NULL));
 CREATE INDEX operations_event_past_idx ON operations USING btree (club_id, event_id, completed_at, id) WHERE ((event_id IS NOT NULL) AND (completed_at IS NOT NULL));
+CREATE INDEX operations_expiry_idx ON operations USING btree (state, claim_expires_at, id) WHERE (state = ANY (ARRAY['claimed'::text, 'submitted'::text]));
 CREATE INDEX operations_past_idx ON operations USING btree (club_id, kind, state, completed_at, id) WHERE (completed_at IS NOT NULL);
-CREATE INDEX operations_pending_due_idx ON operations USING btree (due_at, id) WHERE (state = 'pending'::text);
 CREATE INDEX operations_runnable_idx ON operations USING btree (club_id, connection_id, epoch, lane, ready_at, id) WHERE (state = 'pending'::text);
 CREATE INDEX operations_subject_idx ON operations USING btree (club_id, lower(COALESCE((payload ->> 'targetUserId'::text), (payload ->> 'worldId'::text), (payload ->> 'postId'::text))), completed_at, id) WHERE (completed_at IS NOT NULL);
-CREATE INDEX operations_submitted_expiry_idx ON operations USING btree (claim_expires_at, id) WHERE (state = 'submitted'::text);
 
 create table outgoing_mail (
     id uuid not null,
@@ -1772,22 +1769,11 @@ begin
       from operation_fanouts f
      where f.club_id = p_club and f.subject_kind = 'event' and f.subject_id = p_event;
     v_page := array(
-        select id
-          from ((select o.id
-                   from operations o
-                  where o.club_id = p_club and o.event_id = p_event and o.completed_at is null
-                    and o.state in ('pending', 'claimed') and o.id > v_after
-                  order by o.id
-                  limit p_limit)
-                union
-                (select o.id
-                   from operations o
-                  where o.club_id = p_club and o.dependency_event_id = p_event
-                    and o.dependency_event_id <> o.event_id and o.completed_at is null
-                    and o.state in ('pending', 'claimed') and o.id > v_after
-                  order by o.id
-                  limit p_limit)) as both_ways
-         order by id
+        select o.id
+          from operations o
+         where o.club_id = p_club and o.event_id = p_event and o.completed_at is null
+           and o.state in ('pending', 'claimed') and o.id > v_after
+         order by o.id
          limit p_limit);
     perform from operations o
       where o.club_id = p_club and o.id = any (v_page) and o.state in ('pending', 'claimed')
@@ -2257,10 +2243,6 @@ AS $function$
     select p_club, p_event, 'event', p_event, lastcall_now()
      where exists (
            select from operations o where o.club_id = p_club and o.event_id = p_event and o.completed_at is null)
-        or exists (
-           select from operations o
-            where o.club_id = p_club and o.dependency_event_id = p_event and o.dependency_event_id <> o.event_id
-              and o.completed_at is null)
         on conflict (club_id, subject_kind, subject_id) do update set after = null
     returning created_at
 $function$;
@@ -2323,24 +2305,43 @@ CREATE OR REPLACE FUNCTION operation_is_whole(p_row record)
  IMMUTABLE
 AS $function$
     begin
-        return concat(
-                p_row.state,
-                num_nonnulls(
-                    p_row.claim_nonce, p_row.claim_account_id, p_row.claim_worker_id, p_row.claim_journal_id,
-                    p_row.claim_fencing_token, p_row.claim_generation, p_row.claim_expires_at),
-                num_nonnulls(p_row.submitted_at), num_nonnulls(p_row.completed_at), num_nonnulls(p_row.code)
-            ) in (
-                'pending0000', 'pending0001', 'claimed7000', 'submitted7100', 'succeeded7110', 'rejected7111',
-                'rejected0011', 'indeterminate7111', 'cancelled0011', 'missed0011')
-            and coalesce(p_row.ready_at >= greatest(p_row.due_at, p_row.retry_at), p_row.depends_on is not null)
+        return strpos(
+                ' pending0000 pending0001 claimed7000 submitted7100 succeeded7110 rejected7111 rejected0011 '
+                'indeterminate7111 cancelled0011 missed0011 ',
+                concat(
+                    ' ', p_row.state,
+                    num_nonnulls(
+                        p_row.claim_nonce, p_row.claim_account_id, p_row.claim_worker_id, p_row.claim_journal_id,
+                        p_row.claim_fencing_token, p_row.claim_generation, p_row.claim_expires_at),
+                    num_nonnulls(p_row.submitted_at), num_nonnulls(p_row.completed_at), num_nonnulls(p_row.code),
+                    ' ')) > 0
             and p_row.lane between 1 and 3
+            and (p_row.result is null or octet_length(p_row.result::text) <= 8192)
+            and case
+                when p_row.schedule_kind in ('immediate', 'fixed')
+                     and p_row.ready_at >= greatest(p_row.due_at, p_row.retry_at)
+                     and num_nonnulls(
+                         p_row.event_id, p_row.event_cancel_generation, p_row.event_tba_generation, p_row.offset_ms,
+                         p_row.depends_on, p_row.dependency_revision, p_row.dependency_event_id) = 0
+                    then true
+                else operation_links_are_whole(p_row)
+            end;
+    end
+    $function$;
+
+CREATE OR REPLACE FUNCTION operation_links_are_whole(p_row record)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ IMMUTABLE
+AS $function$
+    begin
+        return coalesce(p_row.ready_at >= greatest(p_row.due_at, p_row.retry_at), p_row.depends_on is not null)
             and (p_row.schedule_kind is null or p_row.schedule_kind in ('immediate', 'fixed', 'event_relative'))
             and num_nonnulls(p_row.event_id, p_row.event_cancel_generation, p_row.event_tba_generation) in (0, 3)
             and (p_row.offset_ms is not null) = (p_row.schedule_kind is not distinct from 'event_relative')
             and (p_row.offset_ms is null or p_row.event_id is not null)
             and (p_row.depends_on is not null
-                 or num_nonnulls(p_row.dependency_revision, p_row.dependency_event_id) = 0)
-            and (p_row.result is null or octet_length(p_row.result::text) <= 8192);
+                 or num_nonnulls(p_row.dependency_revision, p_row.dependency_event_id) = 0);
     end
     $function$;
 

@@ -173,14 +173,14 @@ async def test_an_owner_reads_its_deadline_and_its_pages_from_its_own_index(worl
     await filled(world)
     start = await world.clock.now() - timedelta(days=400)
     end, nobody = start + timedelta(days=900), world.club_id
-    orders: dict[str, Order] = {
-        "operations_pending_due_idx": late_order("pending"),
-        "operations_claimed_due_idx": late_order("claimed"),
-        "operations_claimed_expiry_idx": CLAIM_ORDER,
-        "operations_submitted_expiry_idx": SUBMISSION_ORDER,
-    }
+    orders: list[tuple[str, Order]] = [
+        ("operations_due_idx", late_order("pending")),
+        ("operations_due_idx", late_order("claimed")),
+        ("operations_expiry_idx", CLAIM_ORDER),
+        ("operations_expiry_idx", SUBMISSION_ORDER),
+    ]
     async with explained(world) as (connection, plans):
-        for index, order in orders.items():
+        for index, order in orders:
             for _ in range(SETTLED):
                 plans.seen.clear()
                 reading = await connection.fetchrow(order.next_deadline)

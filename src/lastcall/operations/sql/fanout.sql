@@ -1,5 +1,6 @@
 -- What follows an event or a creation is gone through after each change of it, a hundred rows a transaction (EVT-07).
--- That only makes it prompt: claim, authorize and lateness judge by the event themselves (EVT-09).
+-- That only makes it prompt: claim, authorize and lateness judge by the event themselves (EVT-09), and so they do for the
+-- few invitations that follow another event than their creation does, which are not gone through for the creation's.
 
 -- When the first note of the club was made, or null.
 create or replace function first_fanout(p_club uuid) returns timestamptz
@@ -15,10 +16,6 @@ as $$
     select p_club, p_event, 'event', p_event, lastcall_now()
      where exists (
            select from operations o where o.club_id = p_club and o.event_id = p_event and o.completed_at is null)
-        or exists (
-           select from operations o
-            where o.club_id = p_club and o.dependency_event_id = p_event and o.dependency_event_id <> o.event_id
-              and o.completed_at is null)
         on conflict (club_id, subject_kind, subject_id) do update set after = null
     returning created_at
 $$;
@@ -57,22 +54,11 @@ begin
       from operation_fanouts f
      where f.club_id = p_club and f.subject_kind = 'event' and f.subject_id = p_event;
     v_page := array(
-        select id
-          from ((select o.id
-                   from operations o
-                  where o.club_id = p_club and o.event_id = p_event and o.completed_at is null
-                    and o.state in ('pending', 'claimed') and o.id > v_after
-                  order by o.id
-                  limit p_limit)
-                union
-                (select o.id
-                   from operations o
-                  where o.club_id = p_club and o.dependency_event_id = p_event
-                    and o.dependency_event_id <> o.event_id and o.completed_at is null
-                    and o.state in ('pending', 'claimed') and o.id > v_after
-                  order by o.id
-                  limit p_limit)) as both_ways
-         order by id
+        select o.id
+          from operations o
+         where o.club_id = p_club and o.event_id = p_event and o.completed_at is null
+           and o.state in ('pending', 'claimed') and o.id > v_after
+         order by o.id
          limit p_limit);
     perform from operations o
       where o.club_id = p_club and o.id = any (v_page) and o.state in ('pending', 'claimed')
