@@ -90,9 +90,11 @@ OF_KIND: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
 """What is filled in for each kind, and the payload that it means."""
 
 
-async def reviewed(visitor: Visitor, kind: str, fields: dict[str, str], status: int = 200) -> str:
+async def reviewed(
+    visitor: Visitor, kind: str, fields: dict[str, str], status: int = 200, token: str | None = None
+) -> str:
     form = {"when": "now", "zone": "Europe/Berlin", **fields}
-    answer = await visitor.post(f"{CLUB}/new/{kind}/review", form)
+    answer = await visitor.post(f"{CLUB}/new/{kind}/review", form, token=token)
     assert answer.status_code == status, answer.text
     return answer.text
 
@@ -127,16 +129,17 @@ def soon(**later: int) -> datetime:
 
 async def test_of_every_kind_just_what_was_reviewed_is_queued(world: World, site: Site, visit: Visit) -> None:
     visitor = visit("owner")
+    token = await visitor.token("/")
     assert set(OF_KIND) | {"invite_to_created_instance"} == set(KINDS)
     for kind, (filled, payload) in OF_KIND.items():
         await world.db.pool.execute("truncate operations cascade")
-        text = await reviewed(visitor, kind, filled)
+        text = await reviewed(visitor, kind, filled, token=token)
         for value in filled.values():
             if value.startswith(("usr_", "grol_")) and kind != "publish_post":
                 assert value in text, kind
         if "text" in filled:
             assert filled["text"] in unescape(text)
-        answer = await visitor.post(f"{CLUB}/new/{kind}", carried(text))
+        answer = await visitor.post(f"{CLUB}/new/{kind}", carried(text), token=token)
         assert answer.status_code == 303, (kind, answer.text)
         assert await stored(world) == [payload], kind
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
@@ -11,6 +12,7 @@ from lastcall.db.ids import decode_id, encode_id, new_id
 from lastcall.errors import Invalid
 from lastcall.operations.drafts import DraftView
 from lastcall.operations.kinds import publish_post
+from lastcall.operations.kinds.kind import Kind
 from lastcall.operations.schedules import EventRelative, Fixed, Immediate, read_schedule
 from lastcall.operations.services.drafts import save_draft
 from lastcall.people.actor import Actor
@@ -19,6 +21,11 @@ from lastcall.web.compose.timing import Timing, When, when_of
 from lastcall.web.fields import known_id
 
 _ANY = datetime.fromisoformat("2000-01-01T00:00:00+00:00")
+
+
+def takes_drafts(kind: Kind[Any]) -> bool:
+    """Whether a form of that kind can be kept as a draft: a new post's alone."""
+    return kind is publish_post.KIND
 
 
 def draft_named(draft: DraftView) -> str:

@@ -22,7 +22,7 @@ from lastcall.operations.kinds.kind import Kind
 from lastcall.operations.schedules import Fixed, Immediate
 from lastcall.web.access import Access, Visitor, access
 from lastcall.web.club import ClubPage, club_page
-from lastcall.web.compose.drafts import draft_named, keep_draft, values_of_draft
+from lastcall.web.compose.drafts import draft_named, keep_draft, takes_drafts, values_of_draft
 from lastcall.web.compose.fields import Given, fields_for, is_required, read_given
 from lastcall.web.compose.options import Options, read_options
 from lastcall.web.compose.queueing import banned_among, queue
@@ -106,10 +106,12 @@ async def compose(
         zone = web.pages.zone(request, page.place("new"))
         values: Mapping[str, str] = {"creation": creation} if creation else {}
         when = When(event=event)
-        if draft:
+        if draft and takes_drafts(chosen):
             found = await post_draft(tx, visitor.actor, page.club.id, known_id(draft))
             values, when = values_of_draft(found, zone)
             draft = draft_named(found)
+        else:
+            draft = ""
         options = await read_options(tx, page, visitor.actor, chosen, card, when.event)
     picked = options.event(when.event)
     if picked and picked.world_id and not values:
@@ -134,7 +136,7 @@ async def review(
         unjudged = replace(form.given, problems={}, recipients=replace(form.given.recipients, problems=()))
         calm = replace(form, given=unjudged, timing=replace(form.timing, problems={}))
         return _form_page(request, web, _with_list(calm, fields.get("list", "")))
-    if step == "save_draft":
+    if step == "save_draft" and takes_drafts(form.kind):
         try:
             await keep_draft(
                 web.database, visitor.actor, form.page.club.id, form.given, form.timing, form.draft
@@ -261,7 +263,8 @@ async def _read(
         # Nobody is invited before the instance is there: now means when it is due.
         fixed = Fixed(creation.due_at, timing.schedule.event_id)
         timing = replace(timing, schedule=fixed, due_at=creation.due_at)
-    return Form(page, card, kind, given, timing, options, fields.get("draft", ""))
+    draft = fields.get("draft", "") if takes_drafts(kind) else ""
+    return Form(page, card, kind, given, timing, options, draft)
 
 
 def _with_list(form: Form, list_id: str) -> Form:
@@ -301,7 +304,7 @@ def _form_page(
         fields=fields_for(form.kind),
         required={one.name for one in fields_for(form.kind) if is_required(form.kind, one)},
         refused=refused,
-        takes_drafts=form.kind.name == "publish_post",
+        takes_drafts=takes_drafts(form.kind),
         connection=form.card,
         obstacle=obstacle(form.card.obstacle) if form.card else None,
     )
