@@ -33,7 +33,6 @@ class Verdict(StrEnum):
         return {Verdict.HAPPENED: "Happened", Verdict.NOT_SEEN: "Not seen"}[self]
 
 
-LATE_RESULT = "late_result"
 BANS = "bans"
 """Pages of the group's bans, as ``connections/`` keeps them."""
 

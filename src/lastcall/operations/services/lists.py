@@ -9,7 +9,7 @@ import msgspec
 from sqlalchemy import delete, insert, select, update
 
 from lastcall.clubs.activity import log
-from lastcall.clubs.policy import require_open, require_staff
+from lastcall.clubs.policy import Standing, require_open, require_staff
 from lastcall.db.clock import NOW
 from lastcall.db.database import Database
 from lastcall.db.ids import new_id
@@ -54,7 +54,7 @@ async def edit_list(
     """
     name, kept = _checked(name, user_ids)
     async with db.transaction() as tx:
-        before = await _seen(tx, actor, club_id, list_id, seen)
+        standing, before = await _seen(tx, actor, club_id, list_id, seen)
         if (before.name, list(before.user_ids)) == (name, kept):
             return before
         await tx.execute(
@@ -69,22 +69,23 @@ async def edit_list(
             )
         )
         await _log(tx, club_id, actor, "list.edited", list_id, len(kept))
-        standing = await require_staff(tx, actor, club_id, scope=Scope.OPERATIONS)
         return await recipient_list(tx, standing, club_id, list_id)
 
 
 async def delete_list(db: Database, actor: Actor, club_id: UUID, list_id: UUID, seen: int) -> None:
     """Remove the list; what was queued with it stays. Errors as for ``edit_list``."""
     async with db.transaction() as tx:
-        before = await _seen(tx, actor, club_id, list_id, seen)
+        _, before = await _seen(tx, actor, club_id, list_id, seen)
         await tx.execute(
             delete(RecipientList).where(RecipientList.club_id == club_id, RecipientList.id == list_id)
         )
         await _log(tx, club_id, actor, "list.deleted", list_id, len(before.user_ids))
 
 
-async def _seen(tx: Transaction, actor: Actor, club_id: UUID, list_id: UUID, seen: int) -> ListView:
-    """The list, locked, if it still is as the person saw it."""
+async def _seen(
+    tx: Transaction, actor: Actor, club_id: UUID, list_id: UUID, seen: int
+) -> tuple[Standing, ListView]:
+    """The actor's standing, and the list, locked, if it still is as they saw it."""
     standing = await require_staff(tx, actor, club_id, scope=Scope.OPERATIONS)
     require_inviting(standing)
     await tx.execute(
@@ -100,7 +101,7 @@ async def _seen(tx: Transaction, actor: Actor, club_id: UUID, list_id: UUID, see
             advice="The list was changed since you opened it.",
             fresh=found,
         )
-    return found
+    return standing, found
 
 
 def _checked(name: str, user_ids: Sequence[str]) -> tuple[str, list[str]]:

@@ -76,18 +76,9 @@ async def settle_unknown(
                 fresh=found,
             )
         known = {item.ref: item for item in await evidence_of(tx, standing, actor, club_id, operation_id)}
-        relied_on = [_telling(known.get(ref)).as_kept() for ref in dict.fromkeys(evidence)]
-        await tx.raw.execute(
-            _INSERT,
-            club_id,
-            new_id(),
-            operation_id,
-            seen + 1,
-            verdict.value,
-            note,
-            jsonb_text(relied_on),
-            actor.person_id,
-        )
+        relied_on = jsonb_text([_telling(known.get(ref)).as_kept() for ref in dict.fromkeys(evidence)])
+        finding = (seen + 1, verdict.value, note, relied_on)
+        await tx.raw.execute(_INSERT, club_id, new_id(), operation_id, *finding, actor.person_id)
         details = {"verdict": verdict.value, "number": seen + 1}
         await log(tx, club_id, actor, "operation.settled", "operation", operation_id, details)
         tx.publish(changed(club_id))
