@@ -30,7 +30,7 @@ from lastcall.people.tables import Person
 SLUG_DIRECTORY = "slug"
 MY_CLUBS_LIMIT = 100  # discovery of one's own clubs stops there
 STAFF_SHOWN = 500
-"""Assignments that one roster shows at most; an older, fuller club is cut there and says so (facts 3.2)."""
+"""Assignments that one roster shows at most; an older, fuller club is cut there and says so."""
 PAGE_MOST = 200
 """Rows of one page at most."""
 

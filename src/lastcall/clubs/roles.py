@@ -30,9 +30,9 @@ from lastcall.people.actor import Actor
 from lastcall.people.scopes import Scope
 
 ROLES_MOST = 100
-"""Active roles of a club at most (facts 3.2)."""
+"""Active roles of a club at most."""
 PROVIDER_ROLES_MOST = 100
-"""VRChat roles that one staff role may assign at most (facts 4.7)."""
+"""VRChat roles that one staff role may assign at most."""
 DESCRIPTION_LENGTH = 200  # characters
 _PROVIDER_ROLE = re.compile(r"grol_[a-z0-9_-]{1,95}")
 

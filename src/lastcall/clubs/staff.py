@@ -27,9 +27,9 @@ from lastcall.people.actor import Actor
 from lastcall.people.scopes import Scope
 
 ROLES_OF_PERSON_MOST = 100
-"""Roles that one person holds in a club at most (facts 3.2)."""
+"""Roles that one person holds in a club at most."""
 ASSIGNMENTS_MOST = 500
-"""Assignments of a club at most (facts 3.2)."""
+"""Assignments of a club at most."""
 
 
 async def assign_role(db: Database, actor: Actor, club_id: UUID, role_id: UUID, person_id: UUID) -> None:
@@ -68,7 +68,7 @@ async def revoke_role(db: Database, actor: Actor, club_id: UUID, role_id: UUID, 
 
 
 def require_may_hand_on(found: Standing, role_ids: Collection[UUID]) -> None:
-    """Raises ``NotAllowed`` unless this standing may give each of these roles (facts 3.3)."""
+    """Raises ``NotAllowed`` unless this standing may give each of these roles."""
     if not all(found.may_hand_on(role_id) for role_id in role_ids):
         raise NotAllowed(
             "role_not_assignable",

@@ -10,9 +10,9 @@ from typing import TypeAlias
 from lastcall.errors import Invalid
 
 DATE_ENDS_AFTER = timedelta(hours=36)
-"""After its midnight in UTC a date has ended everywhere (facts 7)."""
+"""After its midnight in UTC a date has ended everywhere."""
 USUAL_LENGTH = timedelta(hours=6)
-"""How long an event of unknown end is taken to last (facts 7)."""
+"""How long an event of unknown end is taken to last."""
 LONGEST = timedelta(days=31)
 """From start to end at most: what is upcoming is found among what starts no longer ago than that."""
 EARLIEST_DOORS = timedelta(days=1)

@@ -32,7 +32,7 @@ class WorldView:
 
 
 def is_world_id(text: str) -> bool:
-    """Whether this has the form of a VRChat world's id (facts 1.2)."""
+    """Whether this has the form of a VRChat world's id."""
     return _WORLD.fullmatch(text) is not None
 
 

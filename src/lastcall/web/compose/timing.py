@@ -23,7 +23,7 @@ MINUTES_MOST = 525_600
 """A year, which is as far as an action may lie from its event."""
 BEFORE, AFTER = "before", "after"
 USUAL_MINUTES = "30"
-"""How long before its event an action is due when nobody said otherwise (facts 7)."""
+"""How long before its event an action is due when nobody said otherwise."""
 
 
 @dataclass(frozen=True)
