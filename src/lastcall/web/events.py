@@ -70,6 +70,11 @@ def time_words(time: EventTime, zoned: Zoned, zone: str) -> str:
     raise AssertionError("There is no other time.")
 
 
+def hour_words(time: EventTime) -> str:
+    """What stands in the place of a start that is not there."""
+    return "no hour" if isinstance(time, DateOnly) else "time TBA"
+
+
 @dataclass(frozen=True)
 class EventDay:
     title: str

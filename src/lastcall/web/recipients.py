@@ -93,5 +93,5 @@ def _label(line: str, user_id: str) -> str:
 
 def _too_many(count: int, most: int) -> str:
     if most == 1:
-        return f"This action is for one person, and here are {count}: bans are confirmed one at a time."
+        return f"This action is for one person, and here are {count}: leave one."
     return f"Here are {count} people, and one request takes at most {most}: make several."

@@ -117,8 +117,6 @@ FIELDS: dict[str, Field] = {
 }
 """By the payload's own names, in the order of pages. The revision of a creation comes with the creation."""
 
-TOGETHER = frozenset({"creation_revision"})
-
 _WORLD = re.compile(r"wrld_[0-9a-fA-F-]{36}")
 _LAUNCH = re.compile(r"(wrld_[0-9a-fA-F-]{36})(?::|&instanceId=)([^&\s]+)")
 _ID = {

@@ -47,6 +47,7 @@ from lastcall.web.events import (
     Touched,
     event_days,
     event_look,
+    hour_words,
     stopped_by,
     time_words,
 )
@@ -153,6 +154,7 @@ async def events_page(
         is_drafts=is_drafts,
         look=event_look,
         words=lambda one: time_words(one.time, zoned, one.zone),
+        hour=hour_words,
         may_manage=may_see_drafts(page.standing),
     )
 
