@@ -13,7 +13,7 @@ from lastcall.db.ids import decode_id, encode_id
 from lastcall.db.transaction import Reader
 from lastcall.errors import Invalid, LastcallError, NotFound
 from lastcall.events.queries import EventStatus, EventView, event
-from lastcall.local_time import ClockChange, in_zone, shown_in, zone_names
+from lastcall.local_time import ClockChange, LocalTime, in_zone, shown_in, zone_names
 from lastcall.operations.schedules import EventRelative, Fixed, Immediate, Schedule, due_time
 from lastcall.protocol.constants import GRACE
 from lastcall.web.times import MINUTE
@@ -142,6 +142,33 @@ async def read_timing(
         return replace(made, problems={wrong.field: wrong.sentence})
 
 
+async def confirmed_timing(
+    tx: Reader, standing: Standing, club_id: UUID, when: When, reviewed: str
+) -> Timing:
+    """The schedule that a review showed, ``reviewed`` being its due time, whatever has become of its event since, and
+    however late it is. That is for the service to judge, after it has seen whether the same was asked before: whoever
+    confirms again, because the first answer was lost, must not be sent to make a second request (ENQ-05, ENQ-09).
+    """
+    linked, _ = await _event(tx, standing, club_id, when)
+    made = Timing(when, event=linked)
+    event_id = decode_id(when.event) if when.event else None
+    try:
+        if when.when == "at":
+            found = _local_time(when)
+            return replace(
+                made, schedule=Fixed(found.instant, event_id), due_at=found.instant, change=found.change
+            )
+        due_at = read_moment(reviewed) if reviewed or when.when == "event" else None
+        if when.when == "event" and due_at is not None:
+            if event_id is None:
+                raise _Problem("event", "Choose the event.")
+            return replace(made, schedule=EventRelative(event_id, _offset(when), due_at), due_at=due_at)
+        schedule = Immediate(event_id) if due_at is None else Fixed(due_at, event_id)
+        return replace(made, schedule=schedule, due_at=due_at)
+    except _Problem as wrong:
+        return replace(made, problems={wrong.field: wrong.sentence})
+
+
 class _Problem(Exception):
     def __init__(self, field: str, sentence: str) -> None:
         super().__init__(sentence)
@@ -163,18 +190,7 @@ async def _event(
 
 
 def _at(made: Timing, event_id: UUID | None, now: datetime, tolerance: timedelta) -> Timing:
-    zone = made.when.zone
-    if zone not in zone_names():
-        raise _Problem("at", "The time zone of this form is unknown; reload the page.")
-    if not made.when.at:
-        raise _Problem("at", "Choose a day and a time, or Now.")
-    try:
-        naive = datetime.fromisoformat(made.when.at)
-        if naive.tzinfo is not None:
-            raise ValueError
-        found = in_zone(naive, zone, second=made.when.second)
-    except (ValueError, OverflowError):
-        raise _Problem("at", "This is not a time. Choose a day and a time, or Now.") from None
+    found = _local_time(made.when)
     if found.instant < now - tolerance:
         raise _Problem("at", "That time has passed. Choose a later one, or Now.")
     schedule = Fixed(found.instant, event_id)
@@ -182,20 +198,38 @@ def _at(made: Timing, event_id: UUID | None, now: datetime, tolerance: timedelta
     return replace(made, schedule=schedule, due_at=found.instant, change=found.change)
 
 
+def _local_time(when: When) -> LocalTime:
+    if when.zone not in zone_names():
+        raise _Problem("at", "The time zone of this form is unknown; reload the page.")
+    if not when.at:
+        raise _Problem("at", "Choose a day and a time, or Now.")
+    try:
+        naive = datetime.fromisoformat(when.at)
+        if naive.tzinfo is not None:
+            raise ValueError
+        return in_zone(naive, when.zone, second=when.second)
+    except (ValueError, OverflowError):
+        raise _Problem("at", "This is not a time. Choose a day and a time, or Now.") from None
+
+
 def _relative(made: Timing, now: datetime, reviewed: str) -> Timing:
     assert made.event is not None
     starts_at = made.event.starts_at
     if starts_at is None:
         raise _Problem("event", "That event has no exact start yet, so nothing can be timed by it.")
-    text = made.when.minutes
-    if not (text.isascii() and text.isdigit() and len(text) < 8 and int(text) <= MINUTES_MOST):
-        raise _Problem("minutes", f"Give whole minutes, from 0 to {MINUTES_MOST:,}.")
-    offset = timedelta(minutes=int(text)) * (1 if made.when.side == AFTER else -1)
+    offset = _offset(made.when)
     due_at = starts_at.astimezone(UTC) + offset
     schedule = EventRelative(made.event.id, offset, read_moment(reviewed) if reviewed else due_at)
     if not reviewed:
         _check(schedule, now, starts_at, "minutes")
     return replace(made, schedule=schedule, due_at=schedule.reviewed_due_at)
+
+
+def _offset(when: When) -> timedelta:
+    text = when.minutes
+    if not (text.isascii() and text.isdigit() and len(text) < 8 and int(text) <= MINUTES_MOST):
+        raise _Problem("minutes", f"Give whole minutes, from 0 to {MINUTES_MOST:,}.")
+    return timedelta(minutes=int(text)) * (1 if when.side == AFTER else -1)
 
 
 def read_moment(text: str) -> datetime:

@@ -27,7 +27,7 @@ from lastcall.web.compose.fields import Given, fields_for, is_required, read_giv
 from lastcall.web.compose.options import Options, read_options
 from lastcall.web.compose.queueing import banned_among, queue
 from lastcall.web.compose.review import Review, new_request_key, read_spread
-from lastcall.web.compose.timing import CONFIRMING, Timing, When, local_text, read_timing, read_when
+from lastcall.web.compose.timing import Timing, When, confirmed_timing, local_text, read_timing, read_when
 from lastcall.web.fields import known_id
 from lastcall.web.looks import KINDS as LOOKS
 from lastcall.web.looks import obstacle
@@ -249,20 +249,16 @@ async def _read(
         given = read_given(kind, fields)
         when = read_when(fields)
         options = await read_options(tx, page, visitor.actor, kind, card, when.event)
-        timing = await read_timing(
-            tx,
-            page.standing,
-            page.club.id,
-            when,
-            page.now,
-            reviewed=reviewed or "",
-            tolerance=MINUTE if reviewed is None else CONFIRMING,
-        )
-    creation = options.creation(given.values.get("creation", ""))
-    if creation and isinstance(timing.schedule, Immediate) and creation.due_at > page.now:
-        # Nobody is invited before the instance is there: now means when it is due.
-        fixed = Fixed(creation.due_at, timing.schedule.event_id)
-        timing = replace(timing, schedule=fixed, due_at=creation.due_at)
+        if reviewed is None:
+            timing = await read_timing(tx, page.standing, page.club.id, when, page.now)
+        else:
+            timing = await confirmed_timing(tx, page.standing, page.club.id, when, reviewed)
+    if reviewed is None and isinstance(timing.schedule, Immediate):
+        creation = options.creation(given.values.get("creation", ""))
+        if creation and creation.due_at > page.now:
+            # Nobody is invited before the instance is there: now means when it is due.
+            fixed = Fixed(creation.due_at, timing.schedule.event_id)
+            timing = replace(timing, schedule=fixed, due_at=creation.due_at)
     draft = fields.get("draft", "") if takes_drafts(kind) else ""
     return Form(page, card, kind, given, timing, options, draft)
 
