@@ -1,6 +1,6 @@
 """What to say of one operation: where it stands, why, and what comes next and when.
 
-Pages, API, MCP tools and the command line say the same, because they all ask here.
+API, MCP tools and the command line say the same, because they all ask here.
 """
 
 from __future__ import annotations
