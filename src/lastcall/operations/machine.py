@@ -90,25 +90,29 @@ TRANSITIONS: tuple[Transition, ...] = (
         None,
         Event.ENQUEUE,
         State.PENDING,
-        guard="permission for each payload, request id new, connection active or degraded, rules of kind",
+        guard="permission for each payload, request id new, connection active or degraded; rules of kind, time, event, "
+        "creation",
     ),
     _move(
         State.PENDING,
         Event.EDIT,
         State.PENDING,
-        guard="revision seen, permission for the old and the new payload, epoch current; revision + 1",
+        guard="revision seen, permission for the old and the new payload, epoch current, not stopped by event or "
+        "creation; revision + 1",
     ),
     _move(
         State.PENDING,
         Event.CLAIM,
         State.CLAIMED,
-        guard="lease and token current, key current, switches off, epoch current, ready, in time; what its event says",
+        guard="lease and token current, key current, switches off, epoch current, ready, in time; what event and "
+        "creation say",
     ),
     _move(
         State.CLAIMED,
         Event.AUTHORIZE,
         State.SUBMITTED,
-        guard="that claim, not expired; event, authority, feature, grants, target, roles; evidence at most 60 s old",
+        guard="that claim, not expired; event, creation, authority, feature, grants, target, roles, friendship; "
+        "evidence at most 60 s old",
     ),
     _move(
         State.CLAIMED,
