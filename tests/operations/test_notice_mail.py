@@ -65,7 +65,8 @@ async def states(world: World) -> list[MailState]:
 
 async def test_a_batch_is_told_in_one_mail_a_minute_after_the_first(world: World, sink: MailSink) -> None:
     began = await world.clock.now()
-    await failed_batch(world, 2)
+    failed_ids = await failed_batch(world, 2)
+    request_id = await world.run("select request_id from operations where id = $1", failed_ids[0])
     await world.clock.advance(MINUTE / 2)
     await failed_batch(world, 1)
     async with mailing(world, sink) as owner:
@@ -77,7 +78,7 @@ async def test_a_batch_is_told_in_one_mail_a_minute_after_the_first(world: World
         mail = await sink.mail_to(MODERATOR)
         assert mail.subject == "Actions failed"
         assert "2 actions in Club failed." in mail.text
-        assert mail.path == "/c/club/scheduled"
+        assert mail.path == f"/c/club/requests/{encode_id(request_id)}"
         assert (await owner.next_deadline()).deadline == began + MINUTE * 1.5
         await world.clock.set(began + MINUTE * 2)
         assert await passes(owner) == Done(1)

@@ -29,17 +29,14 @@ _SEVERAL = {
 }
 
 
-def ended_badly(to: str, club: str, slug: str, outcome: State, count: int, first: str) -> Mail:
-    """``count`` notices of one batch and one ``outcome``; ``first`` is the id of one of their operations, as addresses
-    have it.
-    """
+def ended_badly(to: str, club: str, slug: str, outcome: State, count: int, place: str) -> Mail:
+    """``count`` notices of one batch and one ``outcome``; ``place`` is the page of the club that shows them."""
     subject, sentence = (_ONE if count == 1 else _SEVERAL)[outcome]
-    scheduled = f"/c/{slug}/scheduled"
     return Mail(
         kind="operation_notice",
         to=to,
         subject=say(subject),
         paragraphs=(say(sentence, club=club, count=str(count)),),
-        action=Action(say("See what happened"), f"{scheduled}/{first}" if count == 1 else scheduled),
+        action=Action(say("See what happened"), f"/c/{slug}/{place}"),
         closing=(say("You choose on your account's page which of these mails you get."),),
     )

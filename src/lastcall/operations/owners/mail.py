@@ -160,6 +160,6 @@ class NoticeMail:
 
 
 def _mail(group: asyncpg.Record, one: _Recipient) -> Mail:
-    return ended_badly(
-        one.email, group["name"], group["slug"], State(group["outcome"]), one.notices, encode_id(one.first_id)
-    )
+    action, batch = f"scheduled/{encode_id(one.first_id)}", f"requests/{encode_id(group['request_id'])}"
+    place = action if one.notices == 1 else batch
+    return ended_badly(one.email, group["name"], group["slug"], State(group["outcome"]), one.notices, place)
