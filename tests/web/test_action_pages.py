@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from html import unescape
@@ -12,7 +13,10 @@ from tests.web.conftest import Site, Visitor, World, user
 from tests.web.test_compose_pages import carried
 
 from lastcall.db.ids import encode_id
-from lastcall.operations.schedules import Fixed
+from lastcall.events.fields import EventFields
+from lastcall.events.services.write import create_event
+from lastcall.events.times import Timed
+from lastcall.operations.schedules import EventRelative, Fixed, Schedule
 from lastcall.operations.services.cancel import cancel
 from lastcall.operations.services.edit import edit
 
@@ -77,6 +81,45 @@ async def test_an_edit_is_reviewed_saved_and_told_on_the_actions_page(
     assert "Cancelled by staff." in page
     stale = await visitor.get(f"{path}/edit")
     assert "It is not pending any more" in stale.text
+
+
+@pytest.mark.parametrize("is_by_event", [False, True], ids=["at a time", "by an event"])
+async def test_whoever_changes_only_the_recipient_moves_no_time(
+    world: World, site: Site, visit: Visit, is_by_event: bool
+) -> None:
+    """A form shows whole seconds and minutes; what a program queued, or an instance made now, is finer than that."""
+    visitor = visit("owner")
+    due_at = LATER.due_at + timedelta(seconds=59, microseconds=250_000)
+    schedule: Schedule = Fixed(due_at)
+    if is_by_event:
+        fields = EventFields("Opening", Timed(LATER.due_at + timedelta(hours=1)), "UTC")
+        event = await create_event(world.db, world.actors["owner"], world.club_id, fields)
+        schedule = EventRelative(event.id, due_at - LATER.due_at - timedelta(hours=1), due_at)
+    row = (await world.queue("ban_member", [1], schedule)).operation_ids[0]
+    path = f"{CLUB}/scheduled/{encode_id(row)}/edit"
+    shown = (await visitor.get(path)).text
+    filled = {
+        "seen": "1",
+        "people": user(2),
+        "when": "event" if is_by_event else "at",
+        "at": re.findall(r'name="at" value="([^"]*)"', shown)[0],
+        "zone": re.findall(r'name="zone" value="([^"]*)"', shown)[0],
+        "event": encode_id(schedule.event_id) if schedule.event_id else "",
+        "minutes": re.findall(r'name="minutes" value="([^"]*)"', shown)[0],
+        "side": "before",
+    }
+    review = await visitor.post(f"{path}/review", filled)
+    assert (await visitor.post(path, carried(review.text))).status_code == 303
+    row_now = await world.db.pool.fetchrow(
+        "select due_at, payload ->> 'targetUserId', revision from operations"
+    )
+    assert row_now is not None
+    assert tuple(row_now) == (due_at, user(2), 2)
+    # Who does change the time gets what the form says.
+    other = {**filled, "seen": "2", "at": f"{LATER.due_at:%Y-%m-%dT%H:%M}", "zone": "UTC", "minutes": "60"}
+    review = await visitor.post(f"{path}/review", other)
+    assert (await visitor.post(path, carried(review.text))).status_code == 303
+    assert await world.db.pool.fetchval("select due_at from operations") == LATER.due_at
 
 
 @pytest.mark.clause("EDT-08")

@@ -95,7 +95,7 @@ def when_of(
 ) -> When:
     """The form that says when a stored action is due."""
     shown = shown_in(due_at, zone.key)
-    minutes = 0 if offset is None else offset // MINUTE
+    minutes = 0 if offset is None else round(offset / MINUTE)
     return When(
         {"immediate": "now", "fixed": "at"}.get(schedule_kind, "event"),
         local_text(shown.local),
@@ -105,6 +105,24 @@ def when_of(
         USUAL_MINUTES if offset is None else str(abs(minutes)),
         AFTER if minutes > 0 else BEFORE,
     )
+
+
+def unchanged(
+    timing: Timing, stored: When, due_at: datetime, offset: timedelta | None, *, is_reviewed: bool
+) -> Timing:
+    """The very time of a stored action, where its form says still what it was opened with: a form shows whole seconds
+    and whole minutes, and who changes the recipient moves nothing. ``is_reviewed``: the review has shown it already.
+    """
+    form = timing.when
+    match timing.schedule:
+        case Fixed(event_id=event_id) if stored.when == "at":
+            if (form.at, form.zone, form.second) == (stored.at, stored.zone, stored.second):
+                return replace(timing, schedule=Fixed(due_at, event_id), due_at=due_at)
+        case EventRelative(event_id, rounded, reviewed) if stored.when == "event" and offset is not None:
+            if (form.event, form.minutes, form.side) == (stored.event, stored.minutes, stored.side):
+                exact = reviewed if is_reviewed else reviewed - rounded + offset
+                return replace(timing, schedule=EventRelative(event_id, offset, exact), due_at=exact)
+    return timing
 
 
 def local_text(local: datetime) -> str:

@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from zoneinfo import ZoneInfo
 
 from litestar import Response, get, post
 from litestar.di import NamedDependency
@@ -19,6 +20,7 @@ from litestar.response import Redirect
 from lastcall.connections.queries import ConnectionCard, connection_card
 from lastcall.db.ids import encode_id
 from lastcall.errors import Conflict, Invalid, LastcallError, NotAllowed, NotFound
+from lastcall.local_time import zone_names
 from lastcall.operations.queries import operation
 from lastcall.operations.services.cancel import require_theirs
 from lastcall.operations.services.edit import edit
@@ -28,7 +30,7 @@ from lastcall.web.access import Access, Visitor, access
 from lastcall.web.club import ClubPage, club_page
 from lastcall.web.compose.fields import Given, fields_for, is_required, read_given, values_of
 from lastcall.web.compose.options import Options, read_options
-from lastcall.web.compose.timing import CONFIRMING, Timing, read_timing, read_when, when_of
+from lastcall.web.compose.timing import CONFIRMING, Timing, read_timing, read_when, unchanged, when_of
 from lastcall.web.fields import known_id, read_revision
 from lastcall.web.looks import KINDS as LOOKS
 from lastcall.web.pages import PageRequest, go_to, is_fragment, joined_fields
@@ -179,6 +181,9 @@ async def _read(
                 reviewed=reviewed,
                 tolerance=CONFIRMING - timedelta(seconds=1),
             )
+            zone = ZoneInfo(when.zone if when.zone in zone_names() else "UTC")
+            stored = when_of(row.schedule_kind, row.due_at, row.event_id, row.offset, zone)
+            timing = unchanged(timing, stored, row.due_at, row.offset, is_reviewed=bool(reviewed))
         options = await read_options(tx, page, visitor.actor, row.kind, card, when.event)
     return Editor(page, card, row, row.revision if opened is None else opened, given, timing, options, seen)
 
