@@ -1,6 +1,7 @@
 # Every target sets up what it needs on a machine with Python 3.11 or newer, git, make and a package manager.
 #   make demo    the product running against a simulated VRChat; prints a link to sign in
 #   make test    everything: real PostgreSQL, real HTTP, a real browser
+#   make soak    the tests that take an hour: 20 000 orders of events, three years of evenings
 #   make check   format, lint, types, import rules, migration drift, contract clauses
 #   make bench   every figure and its limit; exits 1 on a miss
 #   make docs    the documentation site, into site/
@@ -13,10 +14,10 @@ ARGS ?=
 # Many images forbid it; then each of a demo's processes would compile the product anew.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: help demo demo-once test check bench docs assets screenshots reference schema locks clean
+.PHONY: help demo demo-once test soak check bench docs assets screenshots reference schema locks clean
 
 help:
-	@sed -n '2,7s/^# *//p' Makefile
+	@sed -n '2,8s/^# *//p' Makefile
 
 $(VENV)/.runtime: constraints/runtime.txt pyproject.toml tools/environment
 	@PYTHON="$(PYTHON)" tools/environment runtime
@@ -38,6 +39,9 @@ demo-once: $(VENV)/.runtime $(ASSETS)
 test: $(VENV)/.develop $(ASSETS)
 	@tools/browser
 	$(RUN) -m pytest -q -n auto --dist loadfile --no-loadscope-reorder $(ARGS)
+
+soak: $(VENV)/.develop
+	$(RUN) -m pytest -q -n auto --dist load -m soak tests/operations $(ARGS)
 
 check: $(VENV)/.develop $(ASSETS)
 	$(RUN) -m ruff format --check .

@@ -1,0 +1,335 @@
+"""The rules by which examples of the stateful tests are drawn: everything that can happen to an operation."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    initialize,
+    precondition,
+    rule,
+)
+from machine_choices import (
+    DELAYS,
+    HOUR,
+    MINUTE,
+    PAUSES,
+    ROLES,
+    SINGLES,
+    SOME_FEATURES,
+    STARTS,
+    STEPS_OF_CLOCK,
+    TICK,
+)
+from machine_ends import Asked
+from machine_picks import Example, chosen
+from machine_stage import FEATURES, Collector
+from machine_things import ALL_PERMISSIONS, GRACE, Club, Event, Seen
+from machine_world import OWNERS, TIMELESS
+
+from lastcall.events.times import Timed
+from lastcall.protocol.outcomes import Outcome
+
+PICK = st.integers(0, 11)
+
+
+class Machine(Example):
+    """Everything that can happen, a rule each."""
+
+    # Staff.
+
+    @initialize(pick=PICK, when=PICK)
+    def open_clubs(self, pick: int, when: int) -> None:
+        self.runner.run(self.play.begin(self.play.model.now + chosen(STARTS, when)))
+        self.run(self._open_clubs(pick, when))
+
+    async def _open_clubs(self, pick: int, when: int) -> None:
+        """Something to happen to: work, work that follows an event, and perhaps an instance that somebody waits for."""
+        play, event = self.play, self.event(0)
+        club = event.club
+        if pick % 3:
+            await self._create_and_invite(when - when % 2, event if pick % 2 else None)
+        await play.enqueue(club, self.actor(pick), "assign_role", Asked("immediate"), 1 + pick % 3)
+        await play.enqueue(club, self.actor(when), "invite_member", self.asked(when, event), 1 + when % 2)
+
+    async def _create_and_invite(self, when: int, event: Event | None) -> None:
+        club = event.club if event else self.club(0)
+        made = await self.play.enqueue(
+            club, self.play.stage.owner, "create_instance", self.asked(when, event)
+        )
+        for creation in made:
+            asked = Asked("fixed", max(creation.due, self.play.model.now) + (when % 3) * MINUTE)
+            await self.play.enqueue(
+                club,
+                self.actor(when),
+                "invite_to_created_instance",
+                asked,
+                1 + when % 3,
+                creation=creation,
+                revision=1,
+            )
+
+    @rule(pick=PICK, by=PICK, when=PICK)
+    def enqueue_one(self, pick: int, by: int, when: int) -> None:
+        kind = chosen(SINGLES, pick)
+        self.run(
+            self.play.enqueue(self.club(by), self.actor(by), kind, self.asked(when, None), at_owner=pick > 10)
+        )
+
+    @rule(pick=PICK, by=PICK, when=PICK, count=st.integers(2, 4))
+    def enqueue_batch(self, pick: int, by: int, when: int, count: int) -> None:
+        event = self.event(by) if pick > 5 else None
+        club = event.club if event else self.club(by)
+        kind = chosen(("assign_role", "invite_member"), pick)
+        self.run(self.play.enqueue(club, self.actor(by), kind, self.asked(when, event), count))
+
+    @rule(pick=PICK, by=PICK, when=PICK)
+    def enqueue_for_event(self, pick: int, by: int, when: int) -> None:
+        event = self.event(by)
+        self.run(
+            self.play.enqueue(event.club, self.actor(by), chosen(SINGLES, pick), self.asked(when, event))
+        )
+
+    @rule(when=PICK, by=PICK)
+    def create_and_invite(self, when: int, by: int) -> None:
+        self.run(self._create_and_invite(when, self.event(by) if by % 2 else None))
+
+    @precondition(Example.has_ops)
+    @rule(pick=PICK, when=PICK, by=PICK)
+    def invite_to_what_is_there(self, pick: int, when: int, by: int) -> None:
+        creation = self.op(pick)
+        asked = self.asked(when, self.event(by) if by % 2 else None)
+        club = creation.connection.club
+        if asked.event is not None and asked.event.club is not club:
+            asked = Asked("fixed", creation.due)
+        kind, revision = "invite_to_created_instance", creation.revision - (by > 9)
+        self.run(
+            self.play.enqueue(club, self.actor(by), kind, asked, creation=creation, revision=max(revision, 1))
+        )
+
+    @precondition(Example.has_requests)
+    @rule(pick=PICK, is_same=st.booleans())
+    def ask_again(self, pick: int, is_same: bool) -> None:
+        self.run(self.play.ask_again(chosen(self.play.requests, pick), is_same=is_same))
+
+    @precondition(Example.has_ops)
+    @rule(pick=PICK, by=PICK, when=PICK, old=st.booleans())
+    def edit(self, pick: int, by: int, when: int, old: bool) -> None:
+        op = self.op(pick)
+        event = op.event if when % 2 else None
+        seen = op.revision - old if by > 6 else op.revision
+        self.run(self.play.edit(op, self.actor(by), seen, self.asked(when, event)))
+
+    @precondition(Example.has_ops)
+    @rule(pick=PICK, by=PICK)
+    def cancel(self, pick: int, by: int) -> None:
+        op = self.op(pick)
+        self.run(self.play.cancel(op, self.actor(by), op.revision - (by > 8)))
+
+    @precondition(Example.has_requests)
+    @rule(pick=PICK, by=PICK)
+    def cancel_request(self, pick: int, by: int) -> None:
+        self.run(self.play.cancel_request(chosen(self.play.requests[::-1], pick), self.actor(by)))
+
+    # Collectors.
+
+    @rule(
+        by=PICK,
+        pick=PICK,
+        depth=st.integers(0, 3),
+        pause=st.sampled_from(PAUSES),
+        again=st.sampled_from(PAUSES),
+    )
+    def work(self, by: int, pick: int, depth: int, pause: timedelta, again: timedelta) -> None:
+        for _ in range(1 + (depth > 1)):
+            self.run(self._work(self.collector(by), self.club(pick), depth, pause, again))
+
+    async def _work(
+        self, collector: Collector, club: Club, depth: int, pause: timedelta, again: timedelta
+    ) -> None:
+        """As far as this collector comes: a claim, its authorization, its outcome; it may be slow at each."""
+        lease = await self.lease(collector, club)
+        handle = None if lease is None else await self.play.claim(collector, lease)
+        if handle is None or depth == 0:
+            return
+        now = self.play.model.now
+        await self._pause(pause)
+        if await self.play.authorize(handle, Seen(now), now) and depth > 1:
+            await self._pause(again)
+            await self.play.complete(handle, Outcome.SUCCEEDED)
+
+    async def _pause(self, pause: timedelta) -> None:
+        await self.play.check()
+        if pause:
+            await self.play.set_clock(self.play.model.now + pause)
+
+    @precondition(lambda self: any(collector.leases for collector in self.play.collectors))
+    @rule(by=PICK, pick=PICK)
+    def claim_by_any_lease(self, by: int, pick: int) -> None:
+        leases = [(one, lease) for one in self.play.collectors for lease in one.leases]
+        collector, lease = chosen(leases[::-1], pick)
+        self.run(self.play.claim(self.collector(by) if by > 9 else collector, lease))
+
+    @precondition(Example.has_handles)
+    @rule(pick=PICK, flaw=PICK, age=st.sampled_from((0, 0, 0, 60_000, 60_001, 30_000)), is_friend=PICK)
+    def authorize(self, pick: int, flaw: int, age: int, is_friend: int) -> None:
+        at = self.play.model.now - timedelta(milliseconds=age)
+        seen = Seen(at, is_member=flaw != 9, is_granted=flaw != 10, has_role=flaw != 11)
+        self.run(self.play.authorize(self.handle(pick), seen, None if is_friend == 11 else at))
+
+    @precondition(Example.has_handles)
+    @rule(pick=PICK, outcome=st.sampled_from(Outcome), is_place=st.booleans())
+    def complete(self, pick: int, outcome: Outcome, is_place: bool) -> None:
+        self.run(self.play.complete(self.handle(pick), outcome, is_place=is_place))
+
+    @precondition(Example.has_handles)
+    @rule(pick=PICK)
+    def reject(self, pick: int) -> None:
+        self.run(self.play.reject(self.handle(pick)))
+
+    @precondition(Example.has_handles)
+    @rule(pick=PICK, delay=st.sampled_from(DELAYS))
+    def defer(self, pick: int, delay: timedelta | None) -> None:
+        self.run(self.play.defer(self.handle(pick), delay))
+
+    @rule(by=PICK, pick=PICK, what=st.sampled_from(("take", "take", "renew", "release")))
+    def lease_changes(self, by: int, pick: int, what: str) -> None:
+        collector, club = self.collector(by), self.club(pick)
+        if what == "take":
+            if club.connection is not None:
+                self.run(self.play.take_lease(collector, club.connection))
+        elif collector.leases:
+            lease = chosen(collector.leases[::-1], pick)
+            change = self.play.renew_lease if what == "renew" else self.play.release_lease
+            self.run(change(collector, lease))
+
+    @rule(by=PICK, journal=PICK, is_intact=st.booleans())
+    def hello(self, by: int, journal: int, is_intact: bool) -> None:
+        nonces = [handle.claim.nonce for handle in self.play.handles]
+        known = frozenset(nonces[: journal % (len(nonces) + 1)])
+        strange = self.op(by) if journal == 11 and self.has_ops() else None
+        self.run(self.play.hello(self.collector(by), known, is_intact=is_intact, strange=strange))
+
+    # Events.
+
+    @rule(pick=PICK, when=PICK)
+    def move_event(self, pick: int, when: int) -> None:
+        event = self.event(pick)
+        start = event.starts_at if event.starts_at is not None and when % 2 else self.play.model.now
+        by = chosen((HOUR, -HOUR, 10 * MINUTE, -10 * MINUTE, 30 * MINUTE), when)
+        self.run(self.play.retime(event, chosen(TIMELESS, pick) if when > 8 else Timed(start + by)))
+
+    @rule(pick=PICK, what=PICK)
+    def stop_event(self, pick: int, what: int) -> None:
+        event = self.event(pick)
+        if what > 10:
+            self.run(self.play.remove_event(event))
+        elif what > 8:
+            starts_at = None if pick > 9 else self.play.model.now + chosen(STARTS, pick)
+            self.run(self.play.new_event(self.club(pick), starts_at))
+        elif event.is_cancelled:
+            self.run(self.play.reinstate_event(event))
+        else:
+            self.run(self.play.cancel_event(event))
+            if what % 2:
+                self.run(self.play.reinstate_event(event))
+
+    # Authority.
+
+    @rule(pick=PICK, what=st.sampled_from(("role", "features", "switch", "connection")), how=PICK)
+    def change_authority(self, pick: int, what: str, how: int) -> None:
+        club = self.club(pick)
+        if what == "role":
+            permissions = chosen(ROLES, how) if club.permissions == ALL_PERMISSIONS else ALL_PERMISSIONS
+            self.run(self.play.set_role(club, permissions, may_assign=how < 6))
+        elif what == "switch":
+            self.run(self._throw_switch(club, how))
+        elif club.connection is None:
+            self.run(self.play.connect(club))
+        elif what == "features":
+            self.run(
+                self.play.set_features(
+                    club, chosen(SOME_FEATURES, how) if club.connection.features == FEATURES else FEATURES
+                )
+            )
+        else:
+            self.run(self.play.disconnect(club))
+            if how < 6:
+                self.run(self.play.connect(club))
+
+    async def _throw_switch(self, club: Club, how: int) -> None:
+        """One that stops something, or the way back from what stops everything here."""
+        play, model, connection = self.play, self.play.model, club.connection
+        if model.is_fleet_off:
+            await play.switch_fleet(is_on=False)
+        elif model.is_account_off:
+            await play.switch_account(is_on=False)
+        elif connection is not None and connection.is_frozen:
+            await play.thaw(club)
+        elif connection is not None and how % 3 == 0:
+            await play.switch_connection(club, is_on=not connection.is_switched_off)
+        elif how % 3 == 1:
+            await play.switch_account(is_on=True)
+        else:
+            await play.switch_fleet(is_on=True)
+
+    # Time, and what follows by itself.
+
+    @rule(pick=PICK, before=st.sampled_from((0, 0, 1, -1)), is_heard=st.booleans())
+    def clock_to_a_boundary(self, pick: int, before: int, is_heard: bool) -> None:
+        model = self.play.model
+        moments = {event.starts_at for event in model.events if event.starts_at}
+        for op in model.ops.values():
+            if op.completed_at is None:
+                moments |= {
+                    op.due,
+                    op.due + GRACE,
+                    op.due + GRACE + TICK,
+                    op.ready or op.due,
+                    op.expires or op.due,
+                }
+        leases = [lease for one in self.play.collectors for lease in one.leases]
+        moments |= {lease.expires_at for lease in leases}
+        ahead = sorted(moment for at in moments if (moment := at - before * TICK) > model.now)
+        if ahead:
+            self.run(self._time_passes(ahead[min(pick, len(ahead) - 1)], is_heard))
+
+    @rule(step=st.sampled_from(STEPS_OF_CLOCK), is_heard=st.booleans())
+    def clock_step(self, step: timedelta, is_heard: bool) -> None:
+        self.run(self._time_passes(self.play.model.now + step, is_heard))
+
+    async def _time_passes(self, moment: datetime, is_heard: bool) -> None:
+        """``is_heard``: the owners come to what is due by then."""
+        await self.play.set_clock(moment)
+        for owner in OWNERS if is_heard else ():
+            if self.play.due(owner) and (found := await self.play.look(owner)) is not None:
+                await self.play.check()
+                await self.play.settle(found)
+
+    @rule(owner=st.sampled_from(OWNERS), is_at_once=st.booleans())
+    def owner_looks(self, owner: str, is_at_once: bool) -> None:
+        found = self.run(self.play.look(owner))
+        if found is not None and is_at_once:
+            self.run(self.play.settle(found))
+        elif found is not None:
+            self.found.append(found)
+
+    @precondition(lambda self: bool(self.found))
+    @rule(pick=PICK)
+    def owner_settles(self, pick: int) -> None:
+        """What an owner saw a while ago, or another process saw too."""
+        self.run(self.play.settle(chosen(self.found, pick)))
+
+    @precondition(Example.has_handles)
+    @rule(pick=PICK, is_same=st.booleans())
+    def recover_by_hand(self, pick: int, is_same: bool) -> None:
+        handle = self.handle(pick)
+        expires_at = handle.op.expires or self.play.model.now
+        self.run(self.play.recover_by_hand(handle, expires_at if is_same else expires_at - TICK))
+
+    @precondition(lambda self: bool(self.play.model.notes))
+    @rule(pages=st.integers(1, 5))
+    def fan_out(self, pages: int) -> None:
+        for _ in range(pages):
+            self.run(self.play.fan_out())
