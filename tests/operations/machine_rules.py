@@ -11,6 +11,7 @@ from hypothesis.stateful import (
     rule,
 )
 from machine_choices import (
+    AT_ONCE,
     DELAYS,
     HOUR,
     MINUTE,
@@ -39,10 +40,12 @@ class Machine(Example):
 
     # Staff.
 
-    @initialize(pick=PICK, when=PICK)
-    def open_clubs(self, pick: int, when: int) -> None:
+    @initialize(pick=PICK, when=PICK, depth=st.integers(0, 3))
+    def open_clubs(self, pick: int, when: int, depth: int) -> None:
         self.runner.run(self.play.begin(self.play.model.now + chosen(STARTS, when)))
         self.run(self._open_clubs(pick, when))
+        if depth < 3:
+            self.run(self._work(self.collector(0), self.club(0), depth))
 
     async def _open_clubs(self, pick: int, when: int) -> None:
         """Something to happen to: work, work that follows an event, and perhaps an instance that somebody waits for."""
@@ -70,12 +73,11 @@ class Machine(Example):
                 revision=1,
             )
 
-    @rule(pick=PICK, by=PICK, when=PICK)
-    def enqueue_one(self, pick: int, by: int, when: int) -> None:
-        kind = chosen(SINGLES, pick)
-        self.run(
-            self.play.enqueue(self.club(by), self.actor(by), kind, self.asked(when, None), at_owner=pick > 10)
-        )
+    @rule(pick=PICK, by=PICK, when=PICK, is_linked=st.booleans())
+    def enqueue_one(self, pick: int, by: int, when: int, is_linked: bool) -> None:
+        event = self.event(by) if is_linked else None
+        club, kind = event.club if event else self.club(by), chosen(SINGLES, pick)
+        self.run(self.play.enqueue(club, self.actor(by), kind, self.asked(when, event), at_owner=pick > 10))
 
     @rule(pick=PICK, by=PICK, when=PICK, count=st.integers(2, 4))
     def enqueue_batch(self, pick: int, by: int, when: int, count: int) -> None:
@@ -83,13 +85,6 @@ class Machine(Example):
         club = event.club if event else self.club(by)
         kind = chosen(("assign_role", "invite_member"), pick)
         self.run(self.play.enqueue(club, self.actor(by), kind, self.asked(when, event), count))
-
-    @rule(pick=PICK, by=PICK, when=PICK)
-    def enqueue_for_event(self, pick: int, by: int, when: int) -> None:
-        event = self.event(by)
-        self.run(
-            self.play.enqueue(event.club, self.actor(by), chosen(SINGLES, pick), self.asked(when, event))
-        )
 
     @rule(when=PICK, by=PICK)
     def create_and_invite(self, when: int, by: int) -> None:
@@ -121,16 +116,14 @@ class Machine(Example):
         seen = op.revision - old if by > 6 else op.revision
         self.run(self.play.edit(op, self.actor(by), seen, self.asked(when, event)))
 
-    @precondition(Example.has_ops)
-    @rule(pick=PICK, by=PICK)
-    def cancel(self, pick: int, by: int) -> None:
-        op = self.op(pick)
-        self.run(self.play.cancel(op, self.actor(by), op.revision - (by > 8)))
-
     @precondition(Example.has_requests)
-    @rule(pick=PICK, by=PICK)
-    def cancel_request(self, pick: int, by: int) -> None:
-        self.run(self.play.cancel_request(chosen(self.play.requests[::-1], pick), self.actor(by)))
+    @rule(pick=PICK, by=PICK, is_all=st.booleans())
+    def cancel(self, pick: int, by: int, is_all: bool) -> None:
+        if is_all:
+            self.run(self.play.cancel_request(chosen(self.play.requests[::-1], pick), self.actor(by)))
+        else:
+            op = self.op(pick)
+            self.run(self.play.cancel(op, self.actor(by), op.revision - (by > 8)))
 
     # Collectors.
 
@@ -146,7 +139,12 @@ class Machine(Example):
             self.run(self._work(self.collector(by), self.club(pick), depth, pause, again))
 
     async def _work(
-        self, collector: Collector, club: Club, depth: int, pause: timedelta, again: timedelta
+        self,
+        collector: Collector,
+        club: Club,
+        depth: int,
+        pause: timedelta = AT_ONCE,
+        again: timedelta = AT_ONCE,
     ) -> None:
         """As far as this collector comes: a claim, its authorization, its outcome; it may be slow at each."""
         lease = await self.lease(collector, club)
@@ -184,14 +182,18 @@ class Machine(Example):
         self.run(self.play.complete(self.handle(pick), outcome, is_place=is_place))
 
     @precondition(Example.has_handles)
-    @rule(pick=PICK)
-    def reject(self, pick: int) -> None:
-        self.run(self.play.reject(self.handle(pick)))
+    @rule(pick=PICK, delay=st.sampled_from(DELAYS), is_for_good=st.booleans())
+    def fail_before_it_is_sent(self, pick: int, delay: timedelta | None, is_for_good: bool) -> None:
+        handle = self.handle(pick)
+        self.run(self.play.reject(handle) if is_for_good else self.play.defer(handle, delay))
 
     @precondition(Example.has_handles)
-    @rule(pick=PICK, delay=st.sampled_from(DELAYS))
-    def defer(self, pick: int, delay: timedelta | None) -> None:
-        self.run(self.play.defer(self.handle(pick), delay))
+    @rule(pick=PICK, delays=st.lists(st.sampled_from(DELAYS[:4]), min_size=1, max_size=3))
+    def fail_again_and_again(self, pick: int, delays: list[timedelta | None]) -> None:
+        for delay in delays:
+            self.run(self.play.defer(self.handle(pick), delay))
+            self.run(self.play.set_clock(self.play.model.now + MINUTE))
+            self.run(self._work(self.collector(0), self.club(0), 0))
 
     @rule(by=PICK, pick=PICK, what=st.sampled_from(("take", "take", "renew", "release")))
     def lease_changes(self, by: int, pick: int, what: str) -> None:

@@ -9,7 +9,6 @@ from datetime import date, datetime
 from uuid import UUID, uuid4
 
 import machine_ends as ends
-from lastcall.operations.services.recover import recover
 from machine_collectors import Collectors
 from machine_staff import Staff
 from machine_stage import FEATURES, Collector, Handle
@@ -33,6 +32,7 @@ from lastcall.operations.owners.claims import ExpiredClaims
 from lastcall.operations.owners.fanout import Fanouts
 from lastcall.operations.owners.lateness import Late
 from lastcall.operations.owners.submissions import OpenSubmissions
+from lastcall.operations.services.recover import recover
 from lastcall.testing.staff import change_role
 
 TIMELESS: tuple[EventTime, ...] = (TimeTba(), DateOnly(date(2030, 1, 3)))
