@@ -10,10 +10,13 @@ from events_world import HOUR, an_event, depend, following
 from operations_world import World, assignment
 from test_operations_plans import SETTLED, check, explained, filled
 
+from lastcall.operations.schedules import Immediate
+
 pytestmark = pytest.mark.postgres15
 
 MOVE = "update events set starts_at = starts_at + interval '1 minute' where id = $1"
 PAGE_ROWS = 100
+_JUDGED = "select calls from pg_stat_xact_user_functions where funcname = 'dependency_verdict'"
 
 
 @pytest.mark.clause("EVT-07")
@@ -78,3 +81,26 @@ async def test_a_page_of_a_creations_fan_out_walks_what_depends_on_it(evening: E
                 assert page["is_over"] is is_over
                 check(plans, "operations_dependents_idx", most=PAGE_ROWS)
     assert await world.run("select count(ready_at) from operations where depends_on = $1", creation) == 300
+
+
+@pytest.mark.parametrize("subject", ["event", "creation"])
+async def test_a_page_judges_its_own_rows_only_though_nobody_knows_how_many_there_are(
+    evening: Evening, subject: str
+) -> None:
+    world = evening.world
+    event_id, starts_at = await evening.event()
+    few, many = [await evening.one(CREATION, Immediate(event_id)) for _ in range(2)]
+    await evening.queue(*(invitation(few, number) for number in range(1, 4)))
+    await evening.queue(*(invitation(many, number) for number in range(1, 100)))
+    await world.run("update operations set ready_at = due_at where depends_on = $1", few)
+    await world.run("select note_dependents($1, $2, now())", world.club_id, [few])
+    await world.run("select note_event_fanout($1, $2)", world.club_id, event_id)
+    async with world.db.transaction() as tx:
+        await tx.raw.execute("set local track_functions = 'all'")
+        page = await tx.raw.fetchrow(
+            f"select * from fan_out_{subject}($1, $2, 10)",
+            world.club_id,
+            {"event": event_id, "creation": few}[subject],
+        )
+        assert page["has_changed"]
+        assert await tx.raw.fetchval(_JUDGED) <= 2 * 10

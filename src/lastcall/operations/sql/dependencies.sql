@@ -198,7 +198,7 @@ begin
                case when v.code is null then 'pending' else refused_state(v.code) end as state,
                dependency_verdict(p_club, p.id, v.due_at) = 'awaiting_instance_creation' as is_waiting
           from unnest(v_page) as p (id)
-         cross join lateral operation_verdict(p_club, p.id) as v),
+         cross join lateral (select * from operation_verdict(p_club, p.id) offset 0) as v),
     moved as (
         update operations o
            set state = j.state,

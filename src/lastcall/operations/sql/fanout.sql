@@ -79,7 +79,8 @@ begin
                claim_nonce = null, claim_account_id = null, claim_worker_id = null, claim_journal_id = null,
                claim_fencing_token = null, claim_generation = null, claim_expires_at = null
           from unnest(v_page) as p (id)
-         cross join lateral operation_verdict(p_club, p.id) as v
+         -- Offset 0: judged row by row and once each, however many rows the planner thinks there are.
+         cross join lateral (select * from operation_verdict(p_club, p.id) offset 0) as v
          where o.club_id = p_club and o.id = p.id and v.code is not null
            and (v.code <> 'awaiting_instance_creation' or o.ready_at is not null)
            and o.state in ('pending', 'claimed') and o.submitted_at is null
