@@ -88,7 +88,7 @@ async def test_a_page_judges_its_own_rows_only_though_nobody_knows_how_many_ther
     evening: Evening, subject: str
 ) -> None:
     world = evening.world
-    event_id, starts_at = await evening.event()
+    event_id, _ = await evening.event()
     few, many = [await evening.one(CREATION, Immediate(event_id)) for _ in range(2)]
     await evening.queue(*(invitation(few, number) for number in range(1, 4)))
     await evening.queue(*(invitation(many, number) for number in range(1, 100)))
