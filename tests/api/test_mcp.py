@@ -13,7 +13,7 @@ import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
-from tests.api.v1_kit import Api, check, open_api
+from tests.api.v1_kit import Api, check, serve_api
 from tests.web.conftest import user
 
 from lastcall.api.intake import BODY_LIMIT
@@ -90,14 +90,8 @@ class Agent:
 
 @pytest.fixture
 async def served(database: Database) -> AsyncIterator[Served]:
-    taken = bind("127.0.0.1", 0)
-    url = f"http://127.0.0.1:{taken.getsockname()[1]}"
-    async with (
-        open_api(database) as api,
-        running_server(Settings(public_url=url), database, taken=taken),
-        httpx2.AsyncClient(trust_env=False, timeout=30) as http,
-    ):
-        yield Served(api, url, http)
+    async with serve_api(database) as api:
+        yield Served(api, api.url, api.client)
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -2,7 +2,8 @@
 that the description does not know.
 
 The calls go over real HTTP to the whole application in this process. Ids in addresses are real ones half of the
-time, so that calls reach the services; who calls may do everything.
+time, so that calls reach the services; who calls may do everything. The token is no part of what is made up: each
+call carries the caller's, and a made-up one would be all that is wrong with most wrong calls.
 """
 
 from __future__ import annotations
@@ -28,16 +29,14 @@ from schemathesis.specs.openapi.checks import (
     response_schema_conformance,
     status_code_conformance,
 )
-from tests.api.v1_kit import Api, open_api
+from tests.api.v1_kit import Api, serve_api
 from tests.api.v1_things import CALENDAR, POST, WORLD_ID, things
 from tests.web.conftest import user
 
 from lastcall.api.v1.api import api_routes
 from lastcall.api.v1.description import description
-from lastcall.cli.server import bind, running_server
 from lastcall.db.database import Database
 from lastcall.db.ids import encode_id, new_id
-from lastcall.settings import Settings
 
 EXAMPLES = 4
 """Calls of each kind and mode: enough to meet every branch of reading a call, few enough for every run."""
@@ -77,13 +76,10 @@ def running(shared_url: str) -> Iterator[Running]:
     async def start() -> Running:
         database = await Database.open(shared_url)
         stack.push_async_callback(database.close)
-        api: Api = await stack.enter_async_context(open_api(database))
-        taken = bind("127.0.0.1", 0)
-        url = f"http://127.0.0.1:{taken.getsockname()[1]}"
-        await stack.enter_async_context(running_server(Settings(public_url=url), database, taken=taken))
+        api: Api = await stack.enter_async_context(serve_api(database))
         await database.pool.execute("update people set is_operator = true where email = 'owner@example.org'")
         token = await api.token("owner", everything=True)
-        return Running(url, token, await things(api), database, loop)
+        return Running(api.url, token, await things(api), database, loop)
 
     try:
         yield asyncio.run_coroutine_threadsafe(start(), loop).result(60)
@@ -125,7 +121,14 @@ def meant(ids: dict[str, str]) -> dict[str, Any]:
     }
 
 
-SCHEMA = schemathesis.openapi.from_dict(description(api_routes()))
+def described() -> dict[str, Any]:
+    """A copy of the API's own description that says nothing of tokens."""
+    made: dict[str, Any] = json.loads(json.dumps(description(api_routes())))
+    del made["security"], made["components"]["securitySchemes"]
+    return made
+
+
+SCHEMA = schemathesis.openapi.from_dict(described())
 OPERATIONS = {f"{one.ok().method.upper()} {one.ok().path}": one.ok() for one in SCHEMA.get_all_operations()}
 
 
@@ -135,11 +138,11 @@ def test_every_call_is_answered_as_described_whatever_is_sent(running: Running, 
     # All of these calls together are more than one token may make in a minute.
     running.run(running.database.pool.execute("delete from rate_limits"))
     real = {part: running.ids[part] for part in running.ids if f"{{{part}}}" in operation.path}
-    ways = [
-        operation.as_strategy(GenerationMode.POSITIVE, path_parameters=real),
-        operation.as_strategy(GenerationMode.NEGATIVE, path_parameters=real),
-        operation.as_strategy(GenerationMode.NEGATIVE),
-    ]
+    ways = [operation.as_strategy(GenerationMode.POSITIVE, path_parameters=real)]
+    if operation.query or operation.headers or operation.body:
+        ways.append(operation.as_strategy(GenerationMode.NEGATIVE, path_parameters=real))
+    if real:
+        ways.append(operation.as_strategy(GenerationMode.NEGATIVE))
     answered: list[int] = []
     with requests.Session() as session:
         session.trust_env = False
@@ -156,14 +159,14 @@ def test_every_call_is_answered_as_described_whatever_is_sent(running: Running, 
             case.validate_response(answer, checks=CHECKS)
             answered.append(answer.status_code)
 
-        for way in ways if real else ways[:2]:
+        for way in ways:
             SOME(given(case=way)(call))()
     assert answered, "no call was made up"
     assert max(answered) < 500
 
 
 def test_an_answer_that_the_description_does_not_know_is_found(running: Running) -> None:
-    made = json.loads(json.dumps(description(api_routes())))
+    made = described()
     answers = made["paths"]["/api/v1/clubs/{club}/operations/{operation_id}"]["get"]["responses"]
     del answers["404"]
     silent = schemathesis.openapi.from_dict(made)["/api/v1/clubs/{club}/operations/{operation_id}"]["GET"]

@@ -6,13 +6,14 @@ from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Any
+from typing import Any, cast
 
 import httpx2
 from litestar import Litestar
 from tests.web.conftest import World, build_world
 
 from lastcall.app import House, create_app
+from lastcall.cli.server import bind, running_server
 from lastcall.clubs.queries import roles_of
 from lastcall.db.database import Database
 from lastcall.db.ids import encode_id
@@ -46,6 +47,10 @@ class Api:
     app: Litestar
     client: httpx2.AsyncClient
     unsent: Mailer
+
+    @property
+    def url(self) -> str:
+        return str(self.client.base_url).rstrip("/")
 
     @property
     def club(self) -> str:
@@ -83,6 +88,19 @@ async def open_api(database: Database, settings: Settings = SETTINGS) -> AsyncIt
     transport = httpx2.ASGITransport(app=app, raise_app_exceptions=True)
     async with httpx2.AsyncClient(transport=transport, base_url=URL, timeout=30) as client:
         yield Api(await build_world(database), app, client, Mailer(database, None, URL))
+
+
+@asynccontextmanager
+async def serve_api(database: Database) -> AsyncIterator[Api]:
+    """Like ``open_api``, behind a real server: ``client`` calls it on its port."""
+    taken = bind("127.0.0.1", 0)
+    url = f"http://127.0.0.1:{taken.getsockname()[1]}"
+    async with (
+        running_server(Settings(public_url=url), database, taken=taken) as server,
+        httpx2.AsyncClient(base_url=url, trust_env=False, timeout=30) as client,
+    ):
+        app = cast("Litestar", server.config.app)
+        yield Api(await build_world(database), app, client, Mailer(database, None, url))
 
 
 def check(answer: httpx2.Response, status: int, code: str) -> dict[str, Any]:
