@@ -19,13 +19,14 @@ SQL = re.compile(
     re.IGNORECASE,
 )
 WRITERS = {"insert", "update", "delete", "upsert"}
+NAMED = re.compile(rf"\b(?:{'|'.join(MODELS)})\b")
 
 
 def writes(path: Path, text: str) -> Iterator[str]:
     """Every place in a file that writes the tables: in SQL, or by a statement on a model."""
     for found in SQL.finditer(text):
         yield f"{path}: {found[0]}"
-    if path.suffix != ".py":
+    if path.suffix != ".py" or not NAMED.search(text):
         return
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Call) and node.args:
