@@ -12,6 +12,7 @@ from uuid import UUID
 from lastcall.connections.signals import work
 from lastcall.db.database import Database
 from lastcall.deadlines.owner import PAGE, Position, Reading
+from lastcall.deadlines.paged import behind
 from lastcall.deadlines.poison import Candidate
 from lastcall.deadlines.signals import Signal
 from lastcall.operations.schedules import late_at
@@ -54,13 +55,13 @@ class Fanouts:
 
     async def next_deadline(self, beyond: Position | None = None) -> Reading:
         """When the first note was made."""
-        row = await self._db.pool.fetchrow(_NEXT, *_behind(beyond))
+        row = await self._db.pool.fetchrow(_NEXT, *behind(beyond))
         assert row is not None
         return Reading(row["now"], row["deadline"])
 
     async def first(self, beyond: Position | None) -> FanoutCandidate | None:
         """The first note."""
-        row = await self._db.pool.fetchrow(_FIRST, *_behind(beyond))
+        row = await self._db.pool.fetchrow(_FIRST, *behind(beyond))
         if row is None:
             return None
         return FanoutCandidate(
@@ -85,7 +86,3 @@ class Fanouts:
                     tx.publish(work(account_id, row["ready_at"]))
             if row["has_changed"]:
                 await say_ended(tx, candidate.club_id)
-
-
-def _behind(beyond: Position | None) -> tuple[object, object]:
-    return (None, None) if beyond is None else (beyond.time, beyond.id)

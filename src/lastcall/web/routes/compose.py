@@ -14,12 +14,13 @@ from litestar.response import Redirect
 
 from lastcall.connections.queries import ConnectionCard, connection_card
 from lastcall.db.ids import encode_id
-from lastcall.errors import Conflict, Invalid, LastcallError, NotAllowed, NotFound, Unavailable
+from lastcall.errors import Conflict, Invalid, LastcallError, NotFound, Unavailable
 from lastcall.operations.drafts import post_draft
 from lastcall.operations.forecast import forecast
 from lastcall.operations.kinds import KINDS, kinds_visible_to
 from lastcall.operations.kinds.kind import Kind
 from lastcall.operations.schedules import Fixed, Immediate
+from lastcall.operations.services.asked import permission_missing
 from lastcall.web.access import Access, Visitor, access
 from lastcall.web.club import ClubPage, club_page
 from lastcall.web.compose.drafts import draft_named, keep_draft, takes_drafts, values_of_draft
@@ -208,11 +209,7 @@ def _kind(page: ClubPage, name: str) -> Kind[Any]:
     if kind is None:
         raise NotFound("not_found", "There is no such kind of action.")
     if not page.standing.holds(kind.permission):
-        raise NotAllowed(
-            "permission_missing",
-            f"This needs the permission “{kind.permission.label}”, which none of your roles has.",
-            advice="Ask the owner of the club for a role that has it.",
-        )
+        raise permission_missing(kind.permission)
     return kind
 
 

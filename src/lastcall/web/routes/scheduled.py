@@ -109,7 +109,6 @@ async def scheduled(
         next_due=next((entry.time for entry in entries if entry.time > page.now), None),
         unknown_count=len(unknown),
         unknown_most=UNKNOWN_MOST,
-        unknown_first=unknown[0] if unknown else None,
         attention=[notice_entry(one) for one in attention],
         attention_most=NOTICES_MOST,
         lately=[single(row, names, time=row.completed_at or row.due_at) for row in lately],
