@@ -6,6 +6,7 @@ import shutil
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -20,6 +21,7 @@ from lastcall.operations.kinds import KINDS
 from lastcall.operations.machine import State
 from lastcall.web import looks
 from lastcall.web.assets import STATIC, Assets
+from lastcall.web.events import Touched
 from lastcall.web.recipients import MOST, read_recipients
 from lastcall.web.scheduled import PROGRESS_WIDTH, read_place, tally_of, write_place
 from lastcall.web.times import Zoned, day_title, relative, zone_named
@@ -143,3 +145,14 @@ def test_a_checkout_that_never_built_the_page_scripts_still_has_every_page_file(
 def test_a_pasted_name_cannot_turn_the_direction_of_the_review() -> None:
     read = read_recipients(f"\u202eFox\u2066 \u0000{user(1)}")
     assert [person.label for person in read.people] == ["Fox"]
+
+
+def test_what_an_event_moves_into_the_past_is_sent_at_once_until_its_grace_is_over() -> None:
+    def words(ago: timedelta) -> str:
+        return Touched(row, NOW - ago).passed_words(NOW)
+
+    row: Any = None
+    assert words(timedelta(minutes=-1)) == ""
+    assert words(timedelta(minutes=15)) == "passed: it is sent at once"
+    assert words(timedelta(minutes=15, microseconds=1)) == "passed: it would be missed"
+    assert Touched(row, None).passed_words(NOW) == ""

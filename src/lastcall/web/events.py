@@ -15,6 +15,7 @@ from lastcall.events.queries import EventStatus, EventView, Publication
 from lastcall.events.times import DateOnly, EventTime, ScheduleKind, Timed, TimeTba
 from lastcall.local_time import ClockChange, in_zone, shown_in, zone_names
 from lastcall.operations.machine import UNSENT
+from lastcall.operations.schedules import late_at
 from lastcall.operations.views import OperationView
 from lastcall.web.compose.timing import local_text
 from lastcall.web.looks import Look
@@ -236,6 +237,12 @@ class Touched:
 
     row: OperationView
     due_at: datetime | None
+
+    def passed_words(self, now: datetime) -> str:
+        """What becomes of it when its new time has passed already."""
+        if self.due_at is None or self.due_at > now:
+            return ""
+        return "passed: it would be missed" if late_at(self.due_at) <= now else "passed: it is sent at once"
 
 
 def stopped_by(rows: Sequence[OperationView]) -> list[Touched]:

@@ -56,7 +56,7 @@ async def create(
     if form.fields is None:
         return _editor(request, web, page, None, form, status=Invalid.status)
     if form.changes and given.get("step") != "confirm":
-        return _review(request, web, page, None, form, given, [])
+        return _review(request, web, page, None, form, given, [], is_cut=False)
     publication = Publication.PUBLISHED if given.get("publish") == "yes" else Publication.DRAFT
     try:
         made = await create_event(
@@ -104,7 +104,8 @@ async def save_event(
         return _editor(request, web, page, found, form, seen=seen, status=status)
     touched = touched_by(rows, found, form.fields.time)
     if (touched or form.changes) and given.get("step") != "confirm":
-        return _review(request, web, page, found, form, given, await entries_of(web, page, touched))
+        entries = await entries_of(web, page, touched)
+        return _review(request, web, page, found, form, given, entries, is_cut=len(rows) == PAGE_MOST)
     try:
         await edit_event(web.database, visitor.actor, page.club.id, found.id, form.fields, seen)
     except (Invalid, Conflict) as error:
@@ -157,7 +158,10 @@ def _review(
     form: EventForm,
     given: Mapping[str, str],
     touched: list[tuple[Entry, Touched]],
+    *,
+    is_cut: bool,
 ) -> Response[str]:
+    """``is_cut``: more may be touched than was looked at."""
     assert form.fields is not None
     zoned = zoned_of(request, web, page)
     return web.pages.show(
@@ -172,6 +176,7 @@ def _review(
         before=time_words(found.time, zoned, found.zone) if found else "",
         after=time_words(form.fields.time, zoned, form.zone),
         touched=touched,
+        is_cut=is_cut,
     )
 
 

@@ -199,7 +199,7 @@ async def ask_act(
         act=chosen,
         act_name=act,
         touched=touched,
-        most=PAGE_MOST,
+        is_cut=len(rows) == PAGE_MOST,
         words=time_words(found.time, zoned_of(request, web, page), found.zone),
     )
 
