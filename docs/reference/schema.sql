@@ -2551,22 +2551,35 @@ CREATE OR REPLACE FUNCTION reject_unsent(p_club uuid, p_connection uuid, p_epoch
  LANGUAGE plpgsql
 AS $function$
 declare
-    v_id uuid;
-    v_count integer := 0;
+    v_ids uuid[];
+    v_now timestamptz;
 begin
-    for v_id in
+    v_ids := array(
         select o.id from operations o
          where o.club_id = p_club and o.connection_id = p_connection and o.epoch = p_epoch and o.state = 'pending'
         union all
         select o.id from operations o
-         where o.club_id = p_club and o.connection_id = p_connection and o.epoch = p_epoch and o.state = 'claimed'
-         order by 1
-    loop
-        if settle_unsent(p_club, v_id, 'rejected', p_code, lastcall_now()) then
-            v_count := v_count + 1;
-        end if;
-    end loop;
-    return v_count;
+         where o.club_id = p_club and o.connection_id = p_connection and o.epoch = p_epoch and o.state = 'claimed');
+    perform from operations o
+      where o.club_id = p_club and o.id = any (v_ids) and o.state in ('pending', 'claimed')
+      order by o.id
+        for no key update;
+
+    v_now := lastcall_now();
+    with ended as (
+        update operations o
+           set state = 'rejected', code = p_code, completed_at = v_now,
+               claim_nonce = null, claim_account_id = null, claim_worker_id = null, claim_journal_id = null,
+               claim_fencing_token = null, claim_generation = null, claim_expires_at = null
+         where o.club_id = p_club and o.id = any (v_ids)
+           and o.state in ('pending', 'claimed') and o.submitted_at is null
+        returning o.id)
+    select array_agg(e.id) into v_ids from ended e;
+    if v_ids is null then
+        return 0;
+    end if;
+    perform operation_ended(p_club, v_ids, v_now);
+    return cardinality(v_ids);
 end
 $function$;
 

@@ -9,6 +9,7 @@ from uuid import UUID, uuid4
 
 import asyncpg
 import pytest
+from events_world import replace_routine
 from operations_world import World, assignment
 
 from lastcall.connections.connect import disconnect_club
@@ -138,6 +139,16 @@ async def test_a_disconnect_rejects_what_is_unsent_and_leaves_what_was_submitted
     assert await _ends(world, claimed, future) == [("rejected", "connection_changed")] * 2
     assert await world.state(submitted) == "submitted"
     assert (await world.steps.complete(world.worker, held, Outcome.SUCCEEDED)).is_recorded
+
+
+async def test_an_epoch_that_ends_takes_no_more_steps_for_more_rows(world: World) -> None:
+    """Row by row, a disconnect of tens of thousands outlasted its time limit, each time anew."""
+    await world.run("create sequence steps")
+    await replace_routine(world, "operation_ended", "begin", "begin perform nextval('steps');")
+    made = await world.enqueue(*[assignment(n) for n in range(100)])
+    await disconnect_club(world.db, None, world.club_id, world.connection_id)
+    assert await _ends(world, *made.operation_ids) == [("rejected", "connection_changed")] * 100
+    assert await world.run("select last_value from steps") == 1
 
 
 async def test_after_a_restore_unsent_work_needs_a_new_review(world: World) -> None:
