@@ -22,6 +22,7 @@ from lastcall.operations.drafts import DraftView, post_draft, post_drafts
 from lastcall.operations.lists import LISTS, recipient_list, recipient_lists
 from lastcall.operations.schedules import EventRelative, Fixed, Immediate, Schedule, read_schedule
 from lastcall.operations.services import drafts as writing
+from lastcall.operations.services import lists as keeping
 from lastcall.operations.services.drafts import discard_draft, queue_draft, save_draft
 from lastcall.operations.services.lists import create_list, delete_list, edit_list
 from lastcall.people.actor import Actor
@@ -117,6 +118,17 @@ async def test_lists_come_page_by_page(world: World) -> None:
     assert end is None
 
 
+async def test_a_club_keeps_so_many_lists_and_makes_room_by_deleting_one(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keeping, "LISTS_MOST", 2)
+    made = [await create_list(world.db, world.owner, world.club_id, f"List {n}", [user(n)]) for n in range(2)]
+    another = (world.db, world.owner, world.club_id, "One more", [user(3)])
+    assert await code_of(create_list(*another)) == "lists_full"
+    await delete_list(world.db, world.owner, world.club_id, made[0].id, 1)
+    assert (await create_list(*another)).name == "One more"
+
+
 async def two_edits(world: World) -> list[BaseException | Any]:
     """Two people edit the list that both saw; the first has not committed when the second comes."""
     made = await create_list(world.db, world.owner, world.club_id, "People", [user(1)])
@@ -201,6 +213,18 @@ async def test_saving_the_same_again_makes_nothing_new(world: World) -> None:
     with pytest.raises(Conflict) as refusal:
         await saved(world, draft_id, seen=2)
     assert refusal.value.fresh == other_time
+
+
+async def test_so_many_drafts_are_kept_and_those_that_are_there_can_be_written_on(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writing, "DRAFTS_MOST", 1)
+    first, second = new_id(), new_id()
+    await saved(world, first)
+    assert await code_of(saved(world, second)) == "drafts_full"
+    assert (await saved(world, first, {**POST, "text": "Doors at ten."}, seen=1)).revision == 2
+    await queue_draft(world.db, world.moderator, world.club_id, first, 2)
+    assert (await saved(world, second)).revision == 1
 
 
 async def test_a_draft_is_its_writers_own(world: World) -> None:

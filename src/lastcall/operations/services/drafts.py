@@ -12,7 +12,7 @@ from typing import Annotated, Any
 from uuid import UUID
 
 from msgspec import Meta
-from sqlalchemy import delete, select, update
+from sqlalchemy import delete, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 
 from lastcall.clubs.permissions import Permission
@@ -31,6 +31,9 @@ from lastcall.operations.schedules import Schedule, check_form, read_schedule
 from lastcall.operations.services.enqueue import Enqueued, enqueue
 from lastcall.people.actor import Actor
 from lastcall.people.scopes import Scope
+
+DRAFTS_MOST = 100
+"""Drafts of one person in a club that are not queued, at most: a local limit against floods."""
 
 
 class _Fields(Payload, frozen=True):
@@ -58,7 +61,7 @@ async def save_draft(
 
     ``draft_id`` is the browser's choice and ``seen`` the revision it was made from, 0 for a new one. Saving the same
     again changes nothing, whatever was seen. Raises ``Invalid`` with the field, ``NotFound`` for a draft that is not
-    the actor's, and ``Conflict`` with the draft as it is when it moved on or is queued.
+    the actor's, and ``Conflict`` with the draft as it is when it moved on or is queued, or at ``DRAFTS_MOST``.
     """
     check_form(schedule)
     kept, when = fields_of(read_fields(dict(fields), _Fields, "fields")), schedule.as_asked()
@@ -128,7 +131,7 @@ async def _make(
 ) -> None:
     """A new draft, unless there is one of that id."""
     await require_open(tx, club_id)
-    await tx.execute(
+    made = await tx.execute(
         insert(PostDraft)
         .values(
             club_id=club_id,
@@ -139,7 +142,26 @@ async def _make(
             revision=1,
         )
         .on_conflict_do_nothing()
+        .returning(PostDraft.id)
     )
+    if made.first() is not None:
+        await _require_room(tx, actor, club_id)
+
+
+async def _require_room(tx: Transaction, actor: Actor, club_id: UUID) -> None:
+    """Once the new one is there; what raises takes it away again."""
+    own = (
+        PostDraft.club_id == club_id,
+        PostDraft.created_by == actor.person_id,
+        PostDraft.request_id.is_(None),
+    )
+    there = select(PostDraft.id).where(*own).limit(DRAFTS_MOST + 1).subquery()
+    if await tx.scalar(select(func.count()).select_from(there)) > DRAFTS_MOST:
+        raise Conflict(
+            "drafts_full",
+            f"You have {DRAFTS_MOST} drafts of posts, which is as many as are kept.",
+            advice="Queue or discard one first.",
+        )
 
 
 async def _locked(tx: Transaction, actor: Actor, club_id: UUID, draft_id: UUID) -> DraftView:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from uuid import UUID
 
 import msgspec
-from sqlalchemy import delete, insert, select, update
+from sqlalchemy import delete, func, insert, select, update
 
 from lastcall.clubs.activity import log
 from lastcall.clubs.policy import Standing, require_open, require_staff
@@ -22,13 +22,17 @@ from lastcall.operations.paper_tables import NAME_MOST, RECIPIENTS_MOST, Recipie
 from lastcall.people.actor import Actor
 from lastcall.people.scopes import Scope
 
+LISTS_MOST = 200
+"""Lists of one club at most: a local limit against floods."""
+
 
 async def create_list(
     db: Database, actor: Actor, club_id: UUID, name: str, user_ids: Sequence[str]
 ) -> ListView:
     """Make a list, for whoever may invite members or manage instances.
 
-    Ids are trimmed, put in small letters and named once, in the order given. Raises ``Invalid`` with the field.
+    Ids are trimmed, put in small letters and named once, in the order given. Raises ``Invalid`` with the field, and
+    ``Conflict`` at ``LISTS_MOST``.
     """
     name, kept = _checked(name, user_ids)
     list_id = new_id()
@@ -36,6 +40,7 @@ async def create_list(
         standing = await require_staff(tx, actor, club_id, scope=Scope.OPERATIONS)
         require_inviting(standing)
         await require_open(tx, club_id)
+        await _require_room(tx, club_id)
         people = {"created_by": actor.person_id, "updated_by": actor.person_id}
         await tx.execute(
             insert(RecipientList).values(
@@ -80,6 +85,16 @@ async def delete_list(db: Database, actor: Actor, club_id: UUID, list_id: UUID, 
             delete(RecipientList).where(RecipientList.club_id == club_id, RecipientList.id == list_id)
         )
         await _log(tx, club_id, actor, "list.deleted", list_id, len(before.user_ids))
+
+
+async def _require_room(tx: Transaction, club_id: UUID) -> None:
+    there = select(RecipientList.id).where(RecipientList.club_id == club_id).limit(LISTS_MOST).subquery()
+    if await tx.scalar(select(func.count()).select_from(there)) >= LISTS_MOST:
+        raise Conflict(
+            "lists_full",
+            f"A club keeps at most {LISTS_MOST} recipient lists.",
+            advice="Delete one that nobody needs first.",
+        )
 
 
 async def _seen(
