@@ -191,3 +191,24 @@ def _accepted(shape: object) -> list[bool]:
         else:
             found.append(True)
     return found
+
+
+@pytest.mark.clause("ENQ-13")
+@pytest.mark.parametrize(
+    ("field", "spelling", "is_same"),
+    [
+        ("targetUserId", f"usr_{U}A", False),
+        ("worldId", f"wrld_{U}A", True),
+        ("worldId", f"wrld_{U}B", False),
+        ("instanceId", f"12345~group(grp_{U}1)~ageGate~region(jp)", True),
+        ("instanceId", f"12345~region(jp)~group(GRP_{U}1)~agegate", True),
+        ("instanceId", f"12346~region(jp)~group(grp_{U}1)~ageGate", False),
+    ],
+)
+def test_one_person_is_not_invited_twice_to_an_instance_that_is_written_differently(
+    field: str, spelling: str, is_same: bool
+) -> None:
+    kind = KINDS["invite_to_instance"]
+    fields = {**PERSON, "worldId": f"wrld_{U}a", "instanceId": INSTANCE}
+    one, other = (kind.parse({**fields, **how}, "payload") for how in ({}, {field: spelling}))
+    assert (kind.target(one) == kind.target(other)) is is_same

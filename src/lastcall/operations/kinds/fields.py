@@ -6,7 +6,7 @@ The lengths of texts are limits of ours against abuse; VRChat's own are not know
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Final, Literal
 
 from msgspec import Meta
@@ -74,8 +74,21 @@ SHAPES: Final = {
 }
 """What a person is told a field must be, by its name in a request."""
 
-FOLDED: Final = frozenset({"targetUserId", "roleId"})
-"""Ids that are compared without regard to case (ENQ-13)."""
+
+def spelled_alike(instance_id: str) -> str:
+    """The same for all spellings of one instance: its tags come in any order and any case."""
+    name, *tags = instance_id.lower().split("~")
+    return "~".join((name, *sorted(tags)))
+
+
+FOLDED: Final[Mapping[str, Callable[[str], str]]] = {
+    "targetUserId": str.lower,
+    "roleId": str.lower,
+    "worldId": str.lower,
+    "instanceId": spelled_alike,
+}
+"""Fields that several spellings mean the same in, and how two are compared (ENQ-13): nobody is invited to one instance
+twice because it is written differently."""
 
 
 def group_of(instance_id: str) -> str:

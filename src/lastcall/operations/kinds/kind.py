@@ -96,12 +96,8 @@ class Kind(Generic[PayloadType]):
         return (str(fields_of(payload)["roleId"]),) if self.changes_role else ()
 
     def target(self, payload: PayloadType) -> str:
-        """What makes two payloads of one request the same: all fields, ids of people and roles without regard
-        to case (ENQ-13).
-        """
-        values = (
-            str(value).lower() if name in FOLDED else str(value) for name, value in fields_of(payload).items()
-        )
+        """What makes two payloads of one request the same: all fields, however ids are spelled (ENQ-13)."""
+        values = (FOLDED.get(name, str)(value) for name, value in fields_of(payload).items())
         text = "|".join(values)
         return text if len(text) <= TARGET_MOST else hashlib.sha256(text.encode()).hexdigest()
 
