@@ -15,7 +15,7 @@ sys.dont_write_bytecode = False
 # What is imported and collected lives to the end: the garbage collector need not walk it again and again.
 gc.disable()
 
-pytest_plugins = ["lastcall.testing.database", "lastcall.testing.signatures"]
+pytest_plugins = ["lastcall.testing.database", "lastcall.testing.signatures", "lastcall.testing.templates"]
 
 LONGEST_FIRST = (
     "tests/quiet/",
