@@ -1,10 +1,9 @@
 """How the answer to a write is judged, the same way for each kind.
 
 - 2xx with a valid body of that kind: succeeded.
-- 4xx but 408, with VRChat's own error envelope about that very status: rejected. Its message may choose
-between   reason codes, after folding; it never decides whether the write happened. 429 is refused before it
-is applied. - Everything else, a proxy's page and garbage under load included: nobody knows, so
-indeterminate (WRK-14).
+- 4xx but 408, with VRChat's own error envelope about that very status: rejected. Its message may choose between reason
+  codes, after folding; it never decides whether the write happened. 429 is refused before it is applied.
+- Everything else, a proxy's page and garbage under load included: nobody knows, so indeterminate (WRK-14).
 """
 
 from __future__ import annotations
