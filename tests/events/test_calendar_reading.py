@@ -179,6 +179,20 @@ def test_a_changed_date_of_a_series_keeps_the_key_of_the_date_that_it_was() -> N
     ]
 
 
+def test_two_changes_of_one_day_to_one_time_are_both_read() -> None:
+    series = vevent("1", EVENING, "RRULE:FREQ=WEEKLY;COUNT=2", "SUMMARY:Dance")
+    changed = [
+        vevent(
+            "1",
+            ":20261212T200000Z",
+            f"RECURRENCE-ID;TZID=Europe/Berlin:20261211T{hour}0000",
+            f"SUMMARY:At {hour}",
+        )
+        for hour in (20, 21)
+    ]
+    assert [one.title for one in entries(series, *changed)] == ["Dance", "At 20", "At 21"]
+
+
 def test_a_series_moved_by_an_hour_keeps_its_keys() -> None:
     def keys(hour: int) -> list[str]:
         return [one.key for one in entries(vevent("1", f":20261204T{hour}0000", "RRULE:FREQ=WEEKLY;COUNT=4"))]

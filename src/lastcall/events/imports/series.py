@@ -101,9 +101,10 @@ class Series:
 
     def entries(self, low: date, high: date) -> Iterator[Entry]:
         """The dates between two days in order; one that was moved stands where it was moved to."""
-        moved = sorted(
+        changed = (
             (single.start.local, self._key(original), single) for original, single in self.changed.items()
         )
+        moved = sorted(changed, key=lambda one: one[:2])
         others = [(local, key, single) for local, key, single in moved if low <= local.date() <= high]
         regular = ((local, key, None) for local, key in self._regular(low, high))
         for local, key, single in heapq.merge(regular, others, key=lambda one: (one[0], one[1])):
