@@ -23,6 +23,7 @@ LONGEST_FIRST = (
     "tests/db/test_embedded",
     "tests/cli/test_commands",
     "tests/web/test_browser",
+    "tests/operations/test_operations_stateful",
     "tests/operations/test_operations_terminal",
     "tests/api/test_v1_schema",
     "tests/demo/",
