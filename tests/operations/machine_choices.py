@@ -19,6 +19,9 @@ AT_ONCE = timedelta(0)
 PAUSES = (
     *(AT_ONCE,) * 5, 60 * SECOND, 61 * SECOND, 2 * MINUTE, 4 * MINUTE, 4 * MINUTE - TICK, GRACE, GRACE + TICK,
 )  # fmt: skip
+NO_PAUSE = (AT_ONCE, AT_ONCE)
+MOVES = {"move": HOUR, "move earlier": -10 * MINUTE, "move a little": MINUTE}
+BETWEEN = ("", "", *MOVES, "stop", "stop and back", "forget the time", "cancel", "role", "hello")
 SINGLES = ("assign_role", "invite_member", "ban_member", "create_instance")
 SOME_FEATURES = (frozenset({"instances"}), frozenset({"membership_management"}))
 ROLES = (

@@ -59,6 +59,11 @@ class Example(RuleBasedStateMachine):
         """The newest for the smallest number."""
         return chosen(list(self.play.model.ops.values())[::-1], pick)
 
+    def awaited(self, pick: int) -> Op | None:
+        """Now and then a creation that something waits for."""
+        creations = [op.creation for op in self.play.model.ops.values() if op.creation and op.is_unsent]
+        return chosen(creations, pick) if creations and pick % 3 == 2 else None
+
     def handle(self, pick: int) -> Handle:
         return chosen(self.play.handles[::-1], pick)
 

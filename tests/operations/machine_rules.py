@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from typing import Any
 
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -11,12 +12,16 @@ from hypothesis.stateful import (
     rule,
 )
 from machine_choices import (
-    AT_ONCE,
+    BETWEEN,
     DELAYS,
+    FIXED,
     HOUR,
     MINUTE,
+    MOVES,
+    NO_PAUSE,
     PAUSES,
     ROLES,
+    SECOND,
     SINGLES,
     SOME_FEATURES,
     STARTS,
@@ -26,13 +31,22 @@ from machine_choices import (
 from machine_ends import Asked
 from machine_picks import Example, chosen
 from machine_stage import FEATURES, Collector
-from machine_things import ALL_PERMISSIONS, GRACE, Club, Event, Seen
+from machine_things import ALL_PERMISSIONS, GRACE, Club, Event, Op, Seen
 from machine_world import OWNERS, TIMELESS
 
 from lastcall.events.times import Timed
 from lastcall.protocol.outcomes import Outcome
 
 PICK = st.integers(0, 11)
+Slow = tuple[timedelta, timedelta]
+WORK: dict[str, Any] = {
+    "by": PICK,
+    "pick": PICK,
+    "depth": st.integers(0, 3),
+    "slow": st.tuples(st.sampled_from(PAUSES), st.sampled_from(PAUSES)),
+    "between": st.sampled_from(BETWEEN),
+    "is_awaited": st.booleans(),
+}
 
 
 class Machine(Example):
@@ -45,7 +59,7 @@ class Machine(Example):
         self.runner.run(self.play.begin(self.play.model.now + chosen(STARTS, when)))
         self.run(self._open_clubs(pick, when))
         if depth < 3:
-            self.run(self._work(self.collector(0), self.club(0), depth))
+            self.run(self._work(self.collector(0), self.club(0), depth, NO_PAUSE, ""))
 
     async def _open_clubs(self, pick: int, when: int) -> None:
         """Something to happen to: work, work that follows an event, and perhaps an instance that somebody waits for."""
@@ -53,8 +67,12 @@ class Machine(Example):
         club = event.club
         if pick % 3:
             await self._create_and_invite(when - when % 2, event if pick % 2 else None)
-        await play.enqueue(club, self.actor(pick), "assign_role", Asked("immediate"), 1 + pick % 3)
-        await play.enqueue(club, self.actor(when), "invite_member", self.asked(when, event), 1 + when % 2)
+        soon = play.model.now + SECOND
+        assert event.starts_at is not None
+        by_event = Asked("event_relative", soon, event, soon - event.starts_at)
+        await play.enqueue(club, self.actor(pick), "invite_member", by_event, 1 + pick % 3)
+        await play.enqueue(club, self.actor(when), "assign_role", self.asked(when, event), 1 + when % 2)
+        await play.set_clock(soon)
 
     async def _create_and_invite(self, when: int, event: Event | None) -> None:
         club = event.club if event else self.club(0)
@@ -109,12 +127,20 @@ class Machine(Example):
         self.run(self.play.ask_again(chosen(self.play.requests, pick), is_same=is_same))
 
     @precondition(Example.has_ops)
-    @rule(pick=PICK, by=PICK, when=PICK, old=st.booleans())
-    def edit(self, pick: int, by: int, when: int, old: bool) -> None:
-        op = self.op(pick)
+    @rule(pick=PICK, by=PICK, when=PICK, is_old=st.booleans(), is_followed=st.booleans())
+    def edit(self, pick: int, by: int, when: int, is_old: bool, is_followed: bool) -> None:
+        op = self.awaited(pick) or self.op(pick)
         event = op.event if when % 2 else None
-        seen = op.revision - old if by > 6 else op.revision
-        self.run(self.play.edit(op, self.actor(by), seen, self.asked(when, event)))
+        seen = op.revision - is_old if by > 9 else op.revision
+        actor = self.actor(by) if by < 4 else self.play.stage.owner
+        asked = self.asked(when, event) if when < 8 else Asked("fixed", op.due + chosen(FIXED, pick), event)
+        self.run(self.play.edit(op, actor, seen, asked))
+        self.follow_up(is_followed)
+
+    def follow_up(self, is_followed: bool) -> None:
+        """Perhaps the fan-out is quick."""
+        while is_followed and self.play.model.notes:
+            self.run(self.play.fan_out())
 
     @precondition(Example.has_requests)
     @rule(pick=PICK, by=PICK, is_all=st.booleans())
@@ -127,35 +153,68 @@ class Machine(Example):
 
     # Collectors.
 
-    @rule(
-        by=PICK,
-        pick=PICK,
-        depth=st.integers(0, 3),
-        pause=st.sampled_from(PAUSES),
-        again=st.sampled_from(PAUSES),
-    )
-    def work(self, by: int, pick: int, depth: int, pause: timedelta, again: timedelta) -> None:
-        for _ in range(1 + (depth > 1)):
-            self.run(self._work(self.collector(by), self.club(pick), depth, pause, again))
+    @rule(**WORK)
+    def work(self, by: int, pick: int, depth: int, slow: Slow, between: str, is_awaited: bool) -> None:
+        club = self.club(pick)
+        if is_awaited:
+            self.run(self._wait_for_work(club))
+        self.run(self._work(self.collector(by), club, depth, slow, between))
 
-    async def _work(
-        self,
-        collector: Collector,
-        club: Club,
-        depth: int,
-        pause: timedelta = AT_ONCE,
-        again: timedelta = AT_ONCE,
-    ) -> None:
-        """As far as this collector comes: a claim, its authorization, its outcome; it may be slow at each."""
+    @rule(**WORK)
+    def work_on(self, **how: Any) -> None:
+        """A second rule, because it is what most of an evening consists of."""
+        self.work(**how)
+
+    @rule(**WORK)
+    def work_still(self, **how: Any) -> None:
+        """And a third."""
+        self.work(**how)
+
+    async def _wait_for_work(self, club: Club) -> None:
+        model = self.play.model
+        ready = [
+            op.ready
+            for op in model.ops.values()
+            if op.state == "pending" and op.connection is club.connection
+        ]
+        ahead = [moment for moment in ready if moment is not None and moment > model.now]
+        if ahead:
+            await self.play.set_clock(min(ahead))
+
+    async def _work(self, collector: Collector, club: Club, depth: int, slow: Slow, between: str) -> None:
+        """As far as this collector comes: a claim, its authorization, its outcome; it may be slow at each, and
+        something may happen meanwhile."""
         lease = await self.lease(collector, club)
         handle = None if lease is None else await self.play.claim(collector, lease)
-        if handle is None or depth == 0:
+        if handle is None:
             return
         now = self.play.model.now
-        await self._pause(pause)
-        if await self.play.authorize(handle, Seen(now), now) and depth > 1:
-            await self._pause(again)
+        await self._pause(slow[0])
+        await self._meanwhile(between, handle.op)
+        await self.play.check()
+        if depth == 3:
+            await self.play.defer(handle, slow[1])
+        elif depth > 0 and await self.play.authorize(handle, Seen(now), now) and depth > 1:
+            await self._pause(slow[1])
             await self.play.complete(handle, Outcome.SUCCEEDED)
+
+    async def _meanwhile(self, what: str, op: Op) -> None:
+        """Somebody does something about an operation that a collector has in hand."""
+        play, event, club = self.play, op.event, op.connection.club
+        if event is not None and event.starts_at is not None and what in MOVES:
+            await play.retime(event, Timed(event.starts_at + MOVES[what]))
+        elif event is not None and what in ("stop", "stop and back"):
+            await play.cancel_event(event)
+            if what == "stop and back":
+                await play.reinstate_event(event)
+        elif event is not None and what == "forget the time":
+            await play.retime(event, TIMELESS[0])
+        elif what == "cancel":
+            await play.cancel(op, play.stage.owner, op.revision)
+        elif what == "role":
+            await play.set_role(club, frozenset(), may_assign=True)
+        elif what == "hello":
+            await play.hello(play.collectors[0], frozenset(), is_intact=True)
 
     async def _pause(self, pause: timedelta) -> None:
         await self.play.check()
@@ -193,7 +252,7 @@ class Machine(Example):
         for delay in delays:
             self.run(self.play.defer(self.handle(pick), delay))
             self.run(self.play.set_clock(self.play.model.now + MINUTE))
-            self.run(self._work(self.collector(0), self.club(0), 0))
+            self.run(self._work(self.collector(0), self.club(0), 0, NO_PAUSE, ""))
 
     @rule(by=PICK, pick=PICK, what=st.sampled_from(("take", "take", "renew", "release")))
     def lease_changes(self, by: int, pick: int, what: str) -> None:
@@ -215,15 +274,16 @@ class Machine(Example):
 
     # Events.
 
-    @rule(pick=PICK, when=PICK)
-    def move_event(self, pick: int, when: int) -> None:
+    @rule(pick=PICK, when=PICK, is_followed=st.booleans())
+    def move_event(self, pick: int, when: int, is_followed: bool) -> None:
         event = self.event(pick)
         start = event.starts_at if event.starts_at is not None and when % 2 else self.play.model.now
         by = chosen((HOUR, -HOUR, 10 * MINUTE, -10 * MINUTE, 30 * MINUTE), when)
         self.run(self.play.retime(event, chosen(TIMELESS, pick) if when > 8 else Timed(start + by)))
+        self.follow_up(is_followed)
 
-    @rule(pick=PICK, what=PICK)
-    def stop_event(self, pick: int, what: int) -> None:
+    @rule(pick=PICK, what=PICK, is_followed=st.booleans())
+    def stop_event(self, pick: int, what: int, is_followed: bool) -> None:
         event = self.event(pick)
         if what > 10:
             self.run(self.play.remove_event(event))
@@ -236,6 +296,7 @@ class Machine(Example):
             self.run(self.play.cancel_event(event))
             if what % 2:
                 self.run(self.play.reinstate_event(event))
+        self.follow_up(is_followed)
 
     # Authority.
 

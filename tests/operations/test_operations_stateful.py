@@ -23,7 +23,7 @@ from lastcall.db.database import Database
 from lastcall.operations.machine import State
 
 EXAMPLES = 500
-STEPS = 9
+STEPS = 12
 ROUNDS = 40
 """Of ``EXAMPLES`` each, in the long run."""
 
