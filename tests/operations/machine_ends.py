@@ -193,9 +193,12 @@ def disconnect(model: Model, club: Club, person: UUID) -> None:
     connection = club.connection
     assert connection is not None
     end_lease(connection)
-    for op in sorted(model.ops.values(), key=lambda op: op.id):
-        if op.connection is connection and op.is_unsent:
-            model.settle(op, "rejected", "connection_changed")
+    unsent = [op for op in model.ops.values() if op.connection is connection and op.is_unsent]
+    for op in unsent:
+        op.state, op.code, op.completed_at = "rejected", "connection_changed", model.now
+        op.claim = op.expires = None
+    for op in unsent:
+        model.end(op)
     connection.is_over, club.connection = True, None
     model.did(club, "connection.disconnected", person)
 
