@@ -185,7 +185,11 @@ async def test_a_draft_is_its_writers_own_and_becomes_one_post(
     visitor = visit("owner")
     post = {"title": "Tonight", "text": "At nine.", "visibility": "group", "when": "now", "zone": "UTC"}
     review = f"{CLUB}/new/publish_post/review"
-    assert (await visitor.post(review, post | {"text": "", "step": "save_draft"})).status_code == 303
+    begun = carried((await visitor.get(f"{CLUB}/new/publish_post")).text)
+    for _ in range(2):  # a button that is pressed twice keeps one draft
+        kept = await visitor.post(review, post | begun | {"text": "", "step": "save_draft"})
+        assert kept.status_code == 303
+    assert await world.db.pool.fetchval("select count(*) from post_drafts") == 1
     listed = (await visitor.get(f"{CLUB}/posts")).text
     link = re.search(rf'{CLUB}/new/publish_post\?draft=(\w+)"', listed)
     assert link is not None

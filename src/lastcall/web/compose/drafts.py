@@ -33,6 +33,12 @@ def draft_named(draft: DraftView) -> str:
     return f"{encode_id(draft.id)}.{draft.revision}"
 
 
+def draft_to_be() -> str:
+    """What a fresh form carries: the id its draft will have, so that sending it twice keeps one draft and queues one
+    post (ENQ-11)."""
+    return f"{encode_id(new_id())}.0"
+
+
 def values_of_draft(draft: DraftView, zone: ZoneInfo) -> tuple[dict[str, str], When]:
     """The form that a draft was kept from."""
     values = values_of(publish_post.KIND, draft.fields)
@@ -60,7 +66,7 @@ async def keep_draft(
         db,
         actor,
         club_id,
-        known_id(draft_id) if draft_id else new_id(),
+        known_id(draft_id),
         given.fields,
         timing.schedule or Immediate(_event(timing)),
         seen=seen,

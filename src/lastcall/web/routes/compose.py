@@ -23,7 +23,7 @@ from lastcall.operations.schedules import Fixed, Immediate
 from lastcall.operations.services.asked import permission_missing
 from lastcall.web.access import Access, Visitor, access
 from lastcall.web.club import ClubPage, club_page
-from lastcall.web.compose.drafts import draft_named, keep_draft, takes_drafts, values_of_draft
+from lastcall.web.compose.drafts import draft_named, draft_to_be, keep_draft, takes_drafts, values_of_draft
 from lastcall.web.compose.fields import Given, fields_for, is_required, read_given
 from lastcall.web.compose.options import Options, read_options
 from lastcall.web.compose.queueing import banned_among, queue
@@ -112,7 +112,7 @@ async def compose(
             values, when = values_of_draft(found, zone)
             draft = draft_named(found)
         else:
-            draft = ""
+            draft = draft_to_be() if takes_drafts(chosen) else ""
         options = await read_options(tx, page, visitor.actor, chosen, card, when.event)
     picked = options.event(when.event)
     if picked and picked.world_id and not values:
