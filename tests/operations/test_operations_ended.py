@@ -60,11 +60,6 @@ async def _recovered(world: World, _: UUID) -> None:
     await _pass(world, "submission_recovery")
 
 
-async def _epoch_ended(world: World, _: UUID) -> None:
-    async with world.db.transaction() as tx:
-        await epoch_ended(tx, EpochEnd(world.club_id, world.connection_id, world.epoch, "disconnected"))
-
-
 async def _not_attempted(world: World, _: UUID) -> None:
     await _submit(world)
     async with world.db.transaction() as tx:
@@ -92,7 +87,6 @@ ENDS = {
     "deferred beyond the grace": _deferred_too_long,
     "missed": _missed,
     "recovered": _recovered,
-    "epoch ended": _epoch_ended,
     "not attempted": _not_attempted,
 }
 
@@ -127,6 +121,16 @@ async def test_an_event_that_ends_a_creation_notes_its_dependents(world: World) 
     await cancel_event(world.db, world.owner, world.club_id, event_id)
     await world.run("select * from fan_out_event($1, $2, 100)", world.club_id, event_id)
     assert await world.run("select subject_id from operation_fanouts") == creation_id
+
+
+async def test_an_epoch_that_ends_takes_a_creation_and_its_dependents_along(world: World) -> None:
+    creation_id = await world.one()
+    dependent_id = await world.one(assignment(2), due_at=await world.clock.now() + HOUR)
+    await depend(world, dependent_id, creation_id)
+    async with world.db.transaction() as tx:
+        await epoch_ended(tx, EpochEnd(world.club_id, world.connection_id, world.epoch, "disconnected"))
+    assert [await world.state(one) for one in (creation_id, dependent_id)] == ["rejected", "rejected"]
+    assert await world.run("select count(*) from operation_fanouts") == 0
 
 
 @pytest.mark.parametrize("kind", ["assign_role", "create_instance"])
