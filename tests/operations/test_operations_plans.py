@@ -321,3 +321,21 @@ async def test_the_forecast_finds_what_is_queued_lane_by_lane(
             scans = plans.of_operations()
             assert "Seq Scan" not in {scan["Node Type"] for scan in scans}
             assert "operations_runnable_idx" in {scan.get("Index Name") for scan in scans}
+
+
+READ = """
+select coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0) from pg_stat_xact_user_tables where relname = 'operations'
+"""
+
+
+async def test_what_is_queued_reads_none_of_what_is_there(world: World) -> None:
+    """Not even while the statistics know nothing of the club's rows yet."""
+    await world.one()
+    await world.run("alter table operations disable trigger all")
+    past, none = -timedelta(days=300), timedelta(0)
+    await world.run(FILL, "done", "succeeded", world.epoch, past, none, 2, 4_000)
+    async with world.db.transaction() as tx:
+        for turn in range(SETTLED):
+            before = await tx.raw.fetchval(READ)
+            await world.enqueue(*[assignment(10_000 + 100 * turn + n) for n in range(100)])
+            assert await tx.raw.fetchval(READ) - before <= TOUCHED_MOST

@@ -57,6 +57,7 @@ _INSERT_REQUEST = """
     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
         on conflict (club_id, request_key) do nothing
 """
+# The creation is probed row by row: joined as a set, it would be found by reading every operation of the club.
 _INSERT_ROWS = """
     insert into operations
            (club_id, id, request_id, position, connection_id, epoch, kind, payload, target, grants, schedule_kind,
@@ -72,7 +73,8 @@ _INSERT_ROWS = """
            c.id, case when c.id is not null then (r.payload ->> 'creationRevision')::integer end, c.event_id
       from unnest($15::uuid[], $16::jsonb[], $17::text[], $18::text[], $19::uuid[])
            with ordinality as r (id, payload, target, grants, creation_id, position)
-      left join operations c on c.club_id = $1 and c.id = r.creation_id
+      left join lateral (
+           select o.* from operations o where o.club_id = $1 and o.id = r.creation_id limit 1) as c on true
 """
 """What waits for a creation has no ready time, and follows the creation's event where it names none (DEP-08)."""
 
