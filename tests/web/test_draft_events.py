@@ -81,6 +81,8 @@ async def test_no_page_tells_of_a_draft_to_whoever_does_not_manage_events(
         assert answer.status_code in (200, 404), path
         named += TITLE in answer.text
         assert reader == "owner" or TITLE not in answer.text, path
+        if path == f"/scheduled/{action}":
+            assert ("its details are not shown to you" in answer.text) == (reader != "owner")
     review = await visitor.post(
         f"{CLUB}/new/ban_member/review",
         {"people": user(3), "when": "event", "event": event, "minutes": "5", "zone": "UTC"},
