@@ -104,6 +104,7 @@ LINES: dict[str, Line] = (
             "/c/night-shift/new/assign_role", fields=COMPOSE | {"request_key": encode_id(new_id())}
         ),
         "GET /c/{slug:str}/posts": MANAGERS_PAGE,
+        "GET /c/{slug:str}/posts/{draft_id:str}/discard": page("/c/night-shift/posts/{draft}/discard"),
         "POST /c/{slug:str}/posts/{draft_id:str}/discard": form(
             "/c/night-shift/posts/{draft}/discard", fields={"seen": "1"}
         ),
@@ -113,6 +114,10 @@ LINES: dict[str, Line] = (
         "GET /c/{slug:str}/lists/{list_id:str}": page("/c/night-shift/lists/{list}"),
         "POST /c/{slug:str}/lists/{list_id:str}": form(
             "/c/night-shift/lists/{list}", fields={"name": "Guests", "people": user(2), "seen": "1"}
+        ),
+        "GET /c/{slug:str}/lists/{list_id:str}/delete": page("/c/night-shift/lists/{list}/delete"),
+        "POST /c/{slug:str}/lists/{list_id:str}/delete": form(
+            "/c/night-shift/lists/{spare_list}/delete", fields={"seen": "1"}
         ),
         "GET /c/{slug:str}/start": OWNERS_PAGE,
         "GET /c/{slug:str}/staff": MANAGERS_PAGE,

@@ -212,6 +212,27 @@ async def test_a_draft_is_its_writers_own_and_becomes_one_post(
     assert (late.status_code, "This post is queued already." in late.text) == (409, True)
 
 
+async def test_a_draft_is_discarded_only_after_the_question_and_at_the_revision_it_showed(
+    world: World, site: Site, visit: Visit
+) -> None:
+    visitor = visit("owner")
+    begun = carried((await visitor.get(f"{CLUB}/new/publish_post")).text)
+    draft = {"title": "Tonight", "visibility": "group", "when": "now", "zone": "UTC", "step": "save_draft"}
+    await visitor.post(f"{CLUB}/new/publish_post/review", draft | begun)
+    path = f"{CLUB}/posts/{encode_id(await world.db.pool.fetchval('select id from post_drafts'))}/discard"
+    listed = (await visitor.get(f"{CLUB}/posts")).text
+    assert f'href="{path}"' in listed
+    assert f'action="{path}"' not in listed
+    asked = (await visitor.get(path)).text
+    assert "Tonight" in asked
+    seen = int(carried(asked)["seen"])
+    assert (await visitor.post(path, {"seen": str(seen + 1)})).status_code == 409
+    assert await world.db.pool.fetchval("select count(*) from post_drafts") == 1
+    assert (await visitor.post(path, {"seen": str(seen)})).status_code == 303
+    assert await world.db.pool.fetchval("select count(*) from post_drafts") == 0
+    assert (await visitor.get(path)).status_code == 404
+
+
 async def test_a_recipient_list_is_made_changed_and_deleted_at_the_revision_seen(
     world: World, site: Site, visit: Visit
 ) -> None:
@@ -226,7 +247,11 @@ async def test_a_recipient_list_is_made_changed_and_deleted_at_the_revision_seen
     assert (await visitor.post(path, change)).status_code == 303
     stale = await visitor.post(path, change | {"people": user(3)})
     assert (stale.status_code, "Refresh to continue." in stale.text) == (409, True)
-    assert (await visitor.post(path, {"seen": seen, "step": "delete"})).status_code == 409
-    assert (await visitor.post(path, {"seen": "2", "step": "delete"})).status_code == 303
+    assert f'href="{path}/delete"' in (await visitor.get(path)).text
+    asked = (await visitor.get(f"{path}/delete")).text
+    assert "Friends, 1 person" in asked
+    assert "Friends" in unescape((await visitor.get(lists)).text), "a question deletes nothing"
+    assert (await visitor.post(f"{path}/delete", {"seen": seen})).status_code == 409
+    assert (await visitor.post(f"{path}/delete", {"seen": carried(asked)["seen"]})).status_code == 303
     assert "Friends" not in unescape((await visitor.get(lists)).text)
     assert (await visit("staff").get(lists)).status_code == 403

@@ -111,6 +111,7 @@ async def ids(world: World, site: Site) -> dict[str, str]:
         world.db, owner, world.club_id, "c.ics", b"BEGIN:VCALENDAR\r\nEND:VCALENDAR\r\n"
     )
     kept = await create_list(world.db, owner, world.club_id, "Regulars", [user(1)])
+    spare_list = await create_list(world.db, owner, world.club_id, "Newcomers", [user(1)])
     draft = await save_draft(world.db, owner, world.club_id, new_id(), {}, Immediate(), seen=0)
     await world.db.pool.execute("update staff_roles set updated_at = $1", settings.created_at)
     return {
@@ -130,6 +131,7 @@ async def ids(world: World, site: Site) -> dict[str, str]:
         "link_id": encode_id(event.worlds[0].id),
         "import": encode_id(calendar.id),
         "list": encode_id(kept.id),
+        "spare_list": encode_id(spare_list.id),
         "draft": encode_id(draft.id),
         "second": encode_id(second.operation_ids[0]),
         "second_request": encode_id(second.request_id),

@@ -72,7 +72,7 @@ async def save_draft(
         found = await _locked(tx, actor, club_id, draft_id)
         if (found.fields, found.schedule) == (kept, when):
             return found
-        _require_open(found, seen)
+        require_changeable(found, seen)
         await tx.execute(
             update(PostDraft)
             .where(PostDraft.club_id == club_id, PostDraft.id == draft_id)
@@ -85,7 +85,7 @@ async def discard_draft(db: Database, actor: Actor, club_id: UUID, draft_id: UUI
     """Throw the draft away. Errors as for ``save_draft``."""
     async with db.transaction() as tx:
         await require(tx, actor, club_id, Permission.PUBLISH_POSTS, scope=Scope.OPERATIONS)
-        _require_open(await _locked(tx, actor, club_id, draft_id), seen)
+        require_changeable(await _locked(tx, actor, club_id, draft_id), seen)
         await tx.execute(delete(PostDraft).where(PostDraft.club_id == club_id, PostDraft.id == draft_id))
 
 
@@ -176,7 +176,8 @@ async def _locked(tx: Transaction, actor: Actor, club_id: UUID, draft_id: UUID) 
     return found
 
 
-def _require_open(draft: DraftView, seen: int) -> None:
+def require_changeable(draft: DraftView, seen: int) -> None:
+    """Raises ``Conflict`` for a draft that was queued, and for one that is not at the revision ``seen`` any more."""
     if draft.request_id is not None:
         raise Conflict(
             "draft_queued",
