@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -25,6 +24,7 @@ from lastcall.web.access import Access, Visitor, access
 from lastcall.web.club import ClubPage, club_page
 from lastcall.web.compose.drafts import draft_named, draft_to_be, keep_draft, takes_drafts, values_of_draft
 from lastcall.web.compose.fields import Given, fields_for, is_required, read_given
+from lastcall.web.compose.filled import Filled
 from lastcall.web.compose.options import Options, read_options
 from lastcall.web.compose.queueing import banned_among, queue
 from lastcall.web.compose.review import Review, new_request_key, read_spread
@@ -38,7 +38,7 @@ from lastcall.web.times import MINUTE, Zoned
 
 
 @dataclass(frozen=True)
-class Form:
+class Form(Filled):
     """A form as it is shown: what it says, what is wrong, and what it offers."""
 
     page: ClubPage
@@ -48,20 +48,6 @@ class Form:
     timing: Timing
     options: Options
     draft: str = ""
-
-    @property
-    def values(self) -> Mapping[str, str]:
-        """What every field of the form says."""
-        return defaultdict(str, self.given.values)
-
-    @property
-    def problems(self) -> Mapping[str, str]:
-        """What is wrong with every field, in a sentence."""
-        return defaultdict(str, {**self.given.problems, **self.timing.problems})
-
-    @property
-    def problem_count(self) -> int:
-        return self.given.problem_count + len(self.timing.problems)
 
 
 async def _look_up(web: Web, visitor: Visitor, slug: str) -> tuple[ClubPage, ConnectionCard | None]:

@@ -6,7 +6,6 @@ stands that it moved on, and how it is now.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
@@ -29,6 +28,7 @@ from lastcall.operations.views import OperationView
 from lastcall.web.access import Access, Visitor, access
 from lastcall.web.club import ClubPage, club_page
 from lastcall.web.compose.fields import Given, fields_for, is_required, read_given, values_of
+from lastcall.web.compose.filled import Filled
 from lastcall.web.compose.options import Options, read_options
 from lastcall.web.compose.timing import CONFIRMING, Timing, read_timing, read_when, unchanged, when_of
 from lastcall.web.fields import known_id, read_revision
@@ -40,7 +40,7 @@ from lastcall.web.scheduled import single
 
 
 @dataclass(frozen=True)
-class Editor:
+class Editor(Filled):
     """An open editor. ``row`` is the action as it is now, ``opened`` the revision that the editor was made from."""
 
     page: ClubPage
@@ -55,18 +55,6 @@ class Editor:
     @property
     def is_current(self) -> bool:
         return self.row.revision == self.opened and self.row.is_editable
-
-    @property
-    def values(self) -> Mapping[str, str]:
-        return defaultdict(str, self.given.values)
-
-    @property
-    def problems(self) -> Mapping[str, str]:
-        return defaultdict(str, {**self.given.problems, **self.timing.problems})
-
-    @property
-    def problem_count(self) -> int:
-        return self.given.problem_count + len(self.timing.problems)
 
 
 @get("/c/{slug:str}/scheduled/{operation_id:str}/edit", opt=access(Access.STAFF))
