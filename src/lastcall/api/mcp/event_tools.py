@@ -6,14 +6,12 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from lastcall.api.mcp.tool import Club, Tool
+from lastcall.api.mcp.tool import Club, PageCursor, PageSize, Tool
 from lastcall.api.v1.event_shapes import Event, EventEdit, NewEvent, TimeInput, event_fields, event_shape
 from lastcall.api.v1.idempotency import once
-from lastcall.api.v1.paging import PAGE_MOST
 from lastcall.api.v1.routes.clock import read_local_time
 from lastcall.api.v1.routes.events import Which, cancel_one_event, edit_one_event, list_events
 from lastcall.api.v1.shapes import Id, Input, Shape, known
-from lastcall.db.cursor import CURSOR_LENGTH
 from lastcall.db.database import Database
 from lastcall.events.queries import Publication
 from lastcall.events.services.write import create_event
@@ -29,10 +27,8 @@ class ListEvents(Input, frozen=True):
 
     club: Club
     which: Which = Which.UPCOMING
-    limit: Annotated[int, Meta(ge=1, le=PAGE_MOST)] = 20
-    cursor: (
-        Annotated[str, Meta(max_length=CURSOR_LENGTH, description="`next` of the page before.")] | None
-    ) = None
+    limit: PageSize = 20
+    cursor: PageCursor | None = None
 
 
 class CreateEvent(Input, frozen=True):

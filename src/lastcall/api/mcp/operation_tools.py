@@ -8,8 +8,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from lastcall.api.mcp.tool import Club, Tool
-from lastcall.api.v1.paging import PAGE_MOST
+from lastcall.api.mcp.tool import Club, PageCursor, PageSize, Tool
 from lastcall.api.v1.routes.clubs import list_clubs
 from lastcall.api.v1.routes.operation_story import explain_operation
 from lastcall.api.v1.routes.operations import (
@@ -28,7 +27,6 @@ from lastcall.api.v1.routes.requests import (
 )
 from lastcall.api.v1.schedules import AtOnce, When
 from lastcall.api.v1.shapes import Id, Input, Shape
-from lastcall.db.cursor import CURSOR_LENGTH
 from lastcall.db.database import Database
 from lastcall.operations.kinds import KINDS
 from lastcall.operations.machine import State
@@ -65,10 +63,8 @@ class ListOperations(Input, frozen=True):
     search: (
         Annotated[str, Meta(description="About this person, world or post: its VRChat id in full.")] | None
     ) = None
-    limit: Annotated[int, Meta(ge=1, le=PAGE_MOST)] = 20
-    cursor: (
-        Annotated[str, Meta(max_length=CURSOR_LENGTH, description="`next` of the page before.")] | None
-    ) = None
+    limit: PageSize = 20
+    cursor: PageCursor | None = None
 
 
 class OneOperation(Input, frozen=True):

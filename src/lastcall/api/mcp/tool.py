@@ -10,14 +10,18 @@ from typing import Annotated, Any, Generic, TypeVar
 import msgspec
 from msgspec import Meta
 
+from lastcall.api.v1.paging import PAGE_MOST
 from lastcall.api.v1.requests import read_body
 from lastcall.api.v1.shapes import Id, Input, Shape
+from lastcall.db.cursor import CURSOR_LENGTH
 from lastcall.db.database import Database
 from lastcall.people.actor import Actor
 
 Asked = TypeVar("Asked", bound=Input)
 
 Club = Annotated[Id, Meta(description="The club's id, as list_clubs tells it.")]
+PageSize = Annotated[int, Meta(ge=1, le=PAGE_MOST)]
+PageCursor = Annotated[str, Meta(max_length=CURSOR_LENGTH, description="`next` of the page before.")]
 
 
 @dataclass(frozen=True, kw_only=True)
