@@ -225,6 +225,9 @@ async def test_a_draft_is_discarded_only_after_the_question_and_at_the_revision_
     assert f'action="{path}"' not in listed
     asked = (await visitor.get(path)).text
     assert "Tonight" in asked
+    dialog = (await visitor.get(path, headers={"HX-Request": "true"})).text
+    assert ("<html" in asked, "<html" in dialog) == (True, False)
+    assert carried(dialog)["seen"] == carried(asked)["seen"]
     seen = int(carried(asked)["seen"])
     assert (await visitor.post(path, {"seen": str(seen + 1)})).status_code == 409
     assert await world.db.pool.fetchval("select count(*) from post_drafts") == 1
