@@ -2386,16 +2386,6 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION person_may_assign(p_club uuid, p_person uuid, p_provider_role text)
- RETURNS boolean
- LANGUAGE plpgsql
- STABLE PARALLEL SAFE
-AS $function$
-begin
-    return exists (select from person_standing(p_club, p_person, null, p_provider_role) as s where s.may_assign);
-end
-$function$;
-
 CREATE OR REPLACE FUNCTION person_standing(p_club uuid, p_person uuid, p_permission text, p_provider_role text)
  RETURNS TABLE(club_state text, holds boolean, may_assign boolean)
  LANGUAGE sql

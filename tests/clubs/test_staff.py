@@ -61,7 +61,10 @@ async def sql_holds(database: Database, house: House, who: Actor, permission: st
 
 async def sql_may_assign(database: Database, house: House, who: Actor, provider_role: str) -> bool:
     may: bool = await database.pool.fetchval(
-        "select person_may_assign($1, $2, $3)", house.club_id, who.person_id, provider_role
+        "select may_assign from person_standing($1, $2, null, $3)",
+        house.club_id,
+        who.person_id,
+        provider_role,
     )
     return may
 

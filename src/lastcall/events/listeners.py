@@ -28,7 +28,6 @@ class EventChange:
     after: EventTime
     is_cancelled: bool = False
     """It was cancelled just now."""
-    is_reinstated: bool = False
     is_removed: bool = False
 
     @property

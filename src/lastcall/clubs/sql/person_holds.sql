@@ -1,6 +1,8 @@
 -- What a person may do in a club, for statements that judge. Called in the statement after the one that took the
 -- club's gate FOR SHARE, so what it reads is what the gate protects.
 
+drop function if exists person_may_assign(uuid, uuid, text); -- person_standing answers it
+
 -- What stands in the club for one person: its state, whether the person holds the permission there, and whether they
 -- may assign that VRChat role. The owner holds all, others what their active roles give together, a blocked person
 -- nothing, nor anybody in a club that is being deleted. A VRChat role may be assigned when one active role both has
@@ -27,18 +29,11 @@ as $$
      where c.id = p_club
 $$;
 
--- The two answers one by one. In PL/pgSQL, because a session keeps the plan then; a function in SQL that cannot be
+-- Whether the person holds the permission there. In PL/pgSQL, because a session keeps the plan then; a function in SQL that cannot be
 -- inlined is planned anew by every caller (0.14 ms each).
 create or replace function person_holds(p_club uuid, p_person uuid, p_permission text) returns boolean
 language plpgsql stable parallel safe as $$
 begin
     return exists (select from person_standing(p_club, p_person, p_permission, null) as s where s.holds);
-end
-$$;
-
-create or replace function person_may_assign(p_club uuid, p_person uuid, p_provider_role text) returns boolean
-language plpgsql stable parallel safe as $$
-begin
-    return exists (select from person_standing(p_club, p_person, null, p_provider_role) as s where s.may_assign);
 end
 $$;

@@ -277,9 +277,6 @@ async def _written(
         is_cancelled=before is not None
         and before.status is EventStatus.SCHEDULED
         and after.status is EventStatus.CANCELLED,
-        is_reinstated=before is not None
-        and before.status is EventStatus.CANCELLED
-        and after.status is EventStatus.SCHEDULED,
     )
     await _tell(tx, change)
     return after
