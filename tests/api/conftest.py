@@ -44,7 +44,7 @@ class Caller:
         sent = {
             "Authorization": f"Bearer {self.site.account.key}",
             "Lastcall-Account": encode_id(self.site.account.account_id),
-            "Lastcall-Protocol": "1",
+            "Lastcall-Protocol": "2",
             **(headers or {}),
         }
         content = {"workerId": self.worker_id, "vrchatUserId": "usr_1", **body}

@@ -11,8 +11,8 @@ from lastcall.connections.accounts import rotate_key, set_account_state
 from lastcall.connections.states import AccountState
 from lastcall.connections.switches import set_account_switch, set_fleet_switch
 from lastcall.db.ids import encode_id, new_id
+from lastcall.protocol.calls import CALLS
 from lastcall.protocol.constants import BODY_BYTES_MOST
-from lastcall.protocol.messages import CALLS
 
 ID = encode_id(new_id())
 
@@ -85,10 +85,10 @@ async def test_a_cooling_account_is_told_for_how_long(caller, site):
 
 
 async def test_another_protocol_is_refused_with_both_numbers(caller):
-    for spoken in ("2", "", None, "1.0"):
+    for spoken in ("1", "", None, "2.0"):
         answer = await caller("wait", headers={"Lastcall-Protocol": spoken})
         body = check_problem(answer, 422, "protocol_mismatch")
-        assert "protocol 1" in body["detail"]
+        assert "protocol 2" in body["detail"]
         assert body["advice"]
 
 
@@ -148,7 +148,7 @@ async def test_a_client_that_leaves_in_mid_body_is_no_error_of_the_server(caller
     sent = caller.client.base_url
     _, writer = await asyncio.open_connection(sent.host, sent.port)
     writer.write(
-        b"POST /worker/v1/lease HTTP/1.1\r\nHost: x\r\nLastcall-Protocol: 1\r\nLastcall-Account: %b\r\n"
+        b"POST /worker/v1/lease HTTP/1.1\r\nHost: x\r\nLastcall-Protocol: 2\r\nLastcall-Account: %b\r\n"
         b"Authorization: Bearer %b\r\nContent-Length: 500\r\n\r\n{"
         % (encode_id(caller.site.account.account_id).encode(), caller.site.account.key.encode())
     )

@@ -13,6 +13,7 @@ import msgspec
 
 from lastcall.collector.state import fresh_id
 from lastcall.protocol import messages as m
+from lastcall.protocol.calls import CALLS
 from lastcall.protocol.outcomes import Outcome
 
 EPOCH = datetime(2026, 1, 2, 3, 4, 5, 678901, UTC)
@@ -171,7 +172,7 @@ class ScriptedServer:
                 head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
                 name = head.split()[1].rsplit("/", 1)[1]
                 length = int(head.split("content-length:")[1].split()[0])
-                sent = msgspec.json.decode(await reader.readexactly(length), type=m.CALLS[name][0])
+                sent = msgspec.json.decode(await reader.readexactly(length), type=CALLS[name][0])
                 status, body = await self._reply(name, sent)
                 head = f"HTTP/1.1 {status} x\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
                 writer.write(head.encode() + body)

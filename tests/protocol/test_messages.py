@@ -10,7 +10,8 @@ import pytest
 from msgspec import inspect
 
 from lastcall.protocol import messages
-from lastcall.protocol.messages import CALLS, Claim, ClaimRef, Complete, Defer, Message
+from lastcall.protocol.calls import CALLS
+from lastcall.protocol.messages import Claim, ClaimRef, Complete, Defer, Message
 from lastcall.protocol.outcomes import TRANSIENT_CODES, Code, Outcome
 
 ID = "0" + "1" * 25

@@ -160,7 +160,7 @@ async def work(house: House, world: World, key: str) -> None:
             headers={
                 "Authorization": f"Bearer {given}",
                 "Lastcall-Account": encode_id(world.key.account_id),
-                "Lastcall-Protocol": "1",
+                "Lastcall-Protocol": "2",
             },
             json=BODIES["hello"] | {"workerId": encode_id(new_id()), "vrchatUserId": "usr_1"},
         )

@@ -272,7 +272,7 @@ async def test_every_worker_call_answers_every_wrong_way(
     client = visit().client
 
     async def status(call: str, worker_key: str | None) -> int:
-        headers = {"Lastcall-Account": encode_id(key.account_id), "Lastcall-Protocol": "1"}
+        headers = {"Lastcall-Account": encode_id(key.account_id), "Lastcall-Protocol": "2"}
         if worker_key:
             headers["Authorization"] = f"Bearer {worker_key}"
         body = {"workerId": encode_id(new_id()), "vrchatUserId": "usr_1", **BODIES[call]}

@@ -10,8 +10,9 @@ import httpx2
 import msgspec
 
 from lastcall.errors import LastcallError
+from lastcall.protocol.calls import CALLS
 from lastcall.protocol.constants import BODY_BYTES_MOST, CALL_TIMEOUT, PROTOCOL_VERSION, WAIT_LIFE
-from lastcall.protocol.messages import CALLS, Call, Message, Problem
+from lastcall.protocol.messages import Call, Message, Problem
 
 Answered = TypeVar("Answered", bound=Message)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-PROTOCOL_VERSION = 1
+PROTOCOL_VERSION = 2
 """Sent as ``Lastcall-Protocol``; the server refuses a collector that speaks another one."""
 
 GRACE = timedelta(minutes=15)
@@ -42,6 +42,19 @@ CALL_TIMEOUT = timedelta(seconds=15)
 
 TRANSIENT_RETRIES = 2
 """How often a definite transient preflight failure is tried again (WRK-18); the next one ends the operation."""
+
+READ_FRESH = timedelta(seconds=60)
+"""How long a provider read counts as fresh, from when VRChat was asked; at the boundary it is over."""
+
+KEEP_ALIVE = (timedelta(minutes=8), timedelta(minutes=12))
+"""A session that asks nothing for so long is asked who it is, at a moment between the two."""
+
+WAITING_LOOK = timedelta(minutes=3)
+"""A connection that waits to be let into its group is looked at no sooner than this again."""
+
+ACTIVE_LOOK = (timedelta(seconds=60), timedelta(seconds=120))
+QUIET_LOOK = (timedelta(seconds=180), timedelta(seconds=300))
+"""When a group's aggregates are read again: with people in its instances, and without."""
 
 RETRY_DELAY_LEAST = timedelta(seconds=1)
 RETRY_DELAY_USUAL = timedelta(seconds=60)

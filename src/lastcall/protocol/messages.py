@@ -15,7 +15,7 @@ A refusal is a ``Problem``: 401 unknown key or identity, 409 stale (lease, claim
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import date, datetime
 from typing import Annotated, Any
 
 from msgspec import Meta, Struct
@@ -91,6 +91,7 @@ class Hello(Call, frozen=True, kw_only=True):
     ``submission_not_attempted``; another journal says nothing. A listed submission that the server does not
     know freezes that connection.
 
+    ``joined_on``: the day on which VRChat says this account was made; a young one writes less.
     ``submissions`` holds every one not yet reported, every one of the last ten minutes, and the newest of
     each connection.
     """
@@ -98,6 +99,7 @@ class Hello(Call, frozen=True, kw_only=True):
     journal_id: Id
     is_journal_intact: bool
     release: Short
+    joined_on: date | None = None
     submissions: Annotated[tuple[KnownSubmission, ...], Meta(max_length=5000)] = ()
 
 
@@ -136,14 +138,17 @@ class Lease(Call, frozen=True, kw_only=True):
 
 
 class LeaseAnswer(Message, frozen=True, kw_only=True):
-    """``requests_per_minute`` is the lowest of connection, account and fleet; the account's own is beside it."""
+    """``requests_per_minute`` is the lowest of connection, account and fleet; the account's own is beside it.
+
+    Without ``features`` the connection has its analytics alone (COL-04).
+    """
 
     epoch: Instant
     fencing_token: Token
     life_ms: Milliseconds
     state: CodeText
     group_id: ProviderId
-    features: Features
+    features: Features | None = None
     requests_per_minute: Count
     account_requests_per_minute: Count
 
@@ -170,23 +175,29 @@ class Done(Message, frozen=True, kw_only=True):
 
 
 class Allowance(Call, frozen=True, kw_only=True):
-    """Reserve provider requests. Without a lease they are charged to the account alone (the identity read)."""
+    """Reserve provider requests. Without a lease they are charged to the account alone (the identity read).
+
+    ``is_write``: one of them changes something at VRChat, and counts against the account's writes of the day.
+    """
 
     amount: Annotated[int, Meta(ge=1, le=RESERVATION_MOST)]
     lease: LeaseRef | None = None
+    is_write: bool = False
 
 
 class AllowanceAnswer(Message, frozen=True, kw_only=True):
     """``window_ms``: how long a granted reservation may be used; ``retry_ms``: when to ask again after a
     denial.
 
-    ``limit`` is the lowest limit that was charged; below ``amount`` no wait will ever help.
+    ``limit`` is the lowest limit that was charged; below ``amount`` no wait will ever help. ``is_daily_cap``: the
+    denial is that of the account's writes of the day.
     """
 
     is_granted: bool
     limit: Count
     window_ms: Milliseconds = 0
     retry_ms: Milliseconds = 0
+    is_daily_cap: bool = False
 
 
 # --- claim, authorize, complete, reject, defer
@@ -305,11 +316,15 @@ class Recorded(Message, frozen=True, kw_only=True):
 
 
 class Failure(Call, frozen=True, kw_only=True):
-    """A fault of the account (no lease) or of one connection. ``retry_after_ms`` is the provider's own, in full."""
+    """A fault of the account (no lease) or of one connection. ``retry_after_ms`` is the provider's own, in full.
+
+    ``telemetry_only``: only the aggregates failed; the server judges that itself (COL-05).
+    """
 
     code: CodeText
     lease: LeaseRef | None = None
     retry_after_ms: Delay | None = None
+    telemetry_only: bool = False
 
 
 # --- refusals
@@ -324,20 +339,3 @@ class Problem(Struct, frozen=True, kw_only=True, rename="camel"):
     code: str = ""
     field: str | None = None
     advice: str = ""
-
-
-CALLS: dict[str, tuple[type[Call], type[Message]]] = {
-    "hello": (Hello, HelloAnswer),
-    "wait": (Wait, WaitAnswer),
-    "lease": (Lease, LeaseAnswer),
-    "renew": (Renew, RenewAnswer),
-    "release": (Release, Done),
-    "allowance": (Allowance, AllowanceAnswer),
-    "claim": (Claim, ClaimAnswer),
-    "authorize": (Authorize, AuthorizeAnswer),
-    "complete": (Complete, Recorded),
-    "reject": (Reject, Recorded),
-    "defer": (Defer, Recorded),
-    "failure": (Failure, Done),
-}
-"""Every call by its name in the path: what is sent and what is answered."""

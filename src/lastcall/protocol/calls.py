@@ -1,0 +1,45 @@
+"""Every call of the worker protocol by its name in the path, ``POST /worker/v1/<call>``."""
+
+from __future__ import annotations
+
+from lastcall.protocol.messages import (
+    Allowance,
+    AllowanceAnswer,
+    Authorize,
+    AuthorizeAnswer,
+    Call,
+    Claim,
+    ClaimAnswer,
+    Complete,
+    Defer,
+    Done,
+    Failure,
+    Hello,
+    HelloAnswer,
+    Lease,
+    LeaseAnswer,
+    Message,
+    Recorded,
+    Reject,
+    Release,
+    Renew,
+    RenewAnswer,
+    Wait,
+    WaitAnswer,
+)
+
+CALLS: dict[str, tuple[type[Call], type[Message]]] = {
+    "hello": (Hello, HelloAnswer),
+    "wait": (Wait, WaitAnswer),
+    "lease": (Lease, LeaseAnswer),
+    "renew": (Renew, RenewAnswer),
+    "release": (Release, Done),
+    "allowance": (Allowance, AllowanceAnswer),
+    "claim": (Claim, ClaimAnswer),
+    "authorize": (Authorize, AuthorizeAnswer),
+    "complete": (Complete, Recorded),
+    "reject": (Reject, Recorded),
+    "defer": (Defer, Recorded),
+    "failure": (Failure, Done),
+}
+"""Every call by its name in the path: what is sent and what is answered."""
