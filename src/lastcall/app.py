@@ -26,7 +26,8 @@ from lastcall.api.intake import BODY_LIMIT, FOR_PROGRAMS, Intake
 from lastcall.api.mcp.endpoint import McpEndpoint
 from lastcall.api.problems import problem
 from lastcall.api.v1.api import api_routes
-from lastcall.api.worker.routes import WorkerServices, worker_routes
+from lastcall.api.worker.routes import worker_routes
+from lastcall.api.worker.services import WorkerServices
 from lastcall.clock import SYSTEM_CLOCK, Clock
 from lastcall.clubs.deletion import club_deletion_owner
 from lastcall.connections.expiry import lease_expiry_owner

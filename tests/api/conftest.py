@@ -16,7 +16,8 @@ from litestar import Litestar
 from tests.connections.conftest import Site, build_site
 
 from lastcall.api.problems import problem
-from lastcall.api.worker.routes import WorkerServices, worker_routes
+from lastcall.api.worker.routes import worker_routes
+from lastcall.api.worker.services import WorkerServices
 from lastcall.connections.keys import KeyRing
 from lastcall.connections.work import WorkBoard
 from lastcall.db.database import Database

@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
-from dataclasses import dataclass
 
-import msgspec
-from litestar import MediaType, Response, Router, post
+from litestar import Router, post
 from litestar.di import NamedDependency, Provide
 from litestar.types import ControllerRouterHandler
 
 from lastcall.api.worker.admission import WorkerRequest, admit
+from lastcall.api.worker.services import Answer, WorkerServices, answer
 from lastcall.api.worker.translate import claim_held, lease_held, milliseconds, milliseconds_up, reported
 from lastcall.connections.allowance import reserve
 from lastcall.connections.failures import record_failure
 from lastcall.connections.hello import Journal, say_hello
-from lastcall.connections.keys import KeyRing
 from lastcall.connections.leases import release_lease, renew_lease, take_lease
-from lastcall.connections.work import Due, WorkBoard
-from lastcall.db.database import Database
+from lastcall.connections.work import Due
 from lastcall.db.ids import decode_id, encode_id
-from lastcall.operations.services.worker import Settled, WorkerSteps
+from lastcall.operations.services.worker import Settled
 from lastcall.protocol.constants import BODY_BYTES_MOST, WAIT_LIFE
 from lastcall.protocol.messages import (
     Allowance,
@@ -40,7 +37,6 @@ from lastcall.protocol.messages import (
     HelloAnswer,
     Lease,
     LeaseAnswer,
-    Message,
     Recorded,
     Reject,
     Release,
@@ -49,18 +45,6 @@ from lastcall.protocol.messages import (
     Wait,
     WaitAnswer,
 )
-
-Answer = Response[bytes]
-
-
-@dataclass(frozen=True)
-class WorkerServices:
-    """What the routes call. One a process: board, key ring and steps remember things."""
-
-    db: Database
-    keys: KeyRing
-    board: WorkBoard
-    steps: WorkerSteps
 
 
 def worker_routes(services: WorkerServices) -> list[ControllerRouterHandler]:
@@ -100,7 +84,7 @@ async def hello(request: WorkerRequest, services: NamedDependency[WorkerServices
     )
     welcome = await say_hello(services.db, worker, journal, call.release)
     services.board.saw(worker.account_id, worker.worker_id)
-    return _answer(
+    return answer(
         HelloAnswer(
             account_state=welcome.account_state,
             requests_per_minute=welcome.requests_per_minute,
@@ -115,7 +99,7 @@ async def hello(request: WorkerRequest, services: NamedDependency[WorkerServices
 async def wait(request: WorkerRequest, services: NamedDependency[WorkerServices]) -> Answer:
     _, worker = await admit(request, services.keys, Wait)
     due = await _unless_departed(request, services.board.wait(worker.account_id, worker.worker_id, WAIT_LIFE))
-    return _answer(
+    return answer(
         WaitAnswer(
             due=tuple(
                 DueConnection(club_id=encode_id(one.club_id), connection_id=encode_id(one.connection_id))
@@ -129,7 +113,7 @@ async def wait(request: WorkerRequest, services: NamedDependency[WorkerServices]
 async def lease(request: WorkerRequest, services: NamedDependency[WorkerServices]) -> Answer:
     call, worker = await admit(request, services.keys, Lease)
     given = await take_lease(services.db, worker, decode_id(call.club_id), decode_id(call.connection_id))
-    return _answer(
+    return answer(
         LeaseAnswer(
             epoch=given.epoch,
             fencing_token=given.fencing_token,
@@ -147,7 +131,7 @@ async def lease(request: WorkerRequest, services: NamedDependency[WorkerServices
 async def renew(request: WorkerRequest, services: NamedDependency[WorkerServices]) -> Answer:
     call, worker = await admit(request, services.keys, Renew)
     renewed = await renew_lease(services.db, worker, lease_held(call.lease))
-    return _answer(
+    return answer(
         RenewAnswer(
             life_ms=milliseconds(renewed.life),
             requests_per_minute=renewed.requests_per_minute,
@@ -160,7 +144,7 @@ async def renew(request: WorkerRequest, services: NamedDependency[WorkerServices
 async def release(request: WorkerRequest, services: NamedDependency[WorkerServices]) -> Answer:
     call, worker = await admit(request, services.keys, Release)
     await release_lease(services.db, worker, lease_held(call.lease))
-    return _answer(Done())
+    return answer(Done())
 
 
 @post("/allowance", status_code=200)
@@ -168,7 +152,7 @@ async def allowance(request: WorkerRequest, services: NamedDependency[WorkerServ
     call, worker = await admit(request, services.keys, Allowance)
     held = None if call.lease is None else lease_held(call.lease)
     reservation = await reserve(services.db, worker, call.amount, held)
-    return _answer(
+    return answer(
         AllowanceAnswer(
             is_granted=reservation.is_granted,
             limit=reservation.limit,
@@ -183,8 +167,8 @@ async def claim(request: WorkerRequest, services: NamedDependency[WorkerServices
     call, worker = await admit(request, services.keys, Claim)
     claimed = await services.steps.claim(worker, lease_held(call.lease), decode_id(call.journal_id))
     if claimed is None:
-        return _answer(ClaimAnswer())
-    return _answer(
+        return answer(ClaimAnswer())
+    return answer(
         ClaimAnswer(
             operation=ClaimedOperation(
                 operation_id=encode_id(claimed.operation_id),
@@ -211,7 +195,7 @@ async def authorize(request: WorkerRequest, services: NamedDependency[WorkerServ
         friendship=call.friendship,
         arrived=arrived,
     )
-    return _answer(
+    return answer(
         AuthorizeAnswer(is_authorized=verdict.is_authorized, code=verdict.code, state=verdict.state)
     )
 
@@ -244,23 +228,17 @@ async def failure(request: WorkerRequest, services: NamedDependency[WorkerServic
     held = None if call.lease is None else lease_held(call.lease)
     after = None if call.retry_after_ms is None else call.retry_after_ms / 1000
     await record_failure(services.db, worker, held, call.code, after)
-    return _answer(Done())
+    return answer(Done())
 
 
 def _recorded(settled: Settled) -> Answer:
-    return _answer(
+    return answer(
         Recorded(
             is_recorded=settled.is_recorded,
             state=settled.state,
             code=settled.code,
             is_kept_as_evidence=settled.is_kept_as_evidence,
         )
-    )
-
-
-def _answer(message: Message) -> Answer:
-    return Response(
-        msgspec.json.encode(message), media_type=MediaType.JSON, headers={"Cache-Control": "no-store"}
     )
 
 
