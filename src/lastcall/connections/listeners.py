@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from typing import TypeAlias
 from uuid import UUID
 
@@ -58,11 +59,32 @@ class EpochEnd:
     reason: str
 
 
+class Coverage(StrEnum):
+    """What a club's aggregates are from a failure on, until they are observed again."""
+
+    DEGRADED = "degraded"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True)
+class TelemetryFailure:
+    """Nothing was observed where something should have been, because of ``code``. ``unknown``: nobody can say what was
+    missed, as the account is no member or another one takes over."""
+
+    club_id: UUID
+    connection_id: UUID
+    epoch: datetime
+    coverage: Coverage
+    code: str
+
+
 HelloListener: TypeAlias = Callable[[Transaction, HelloFacts], Awaitable[HelloFindings]]
 EpochListener: TypeAlias = Callable[[Transaction, EpochEnd], Awaitable[None]]
+TelemetryListener: TypeAlias = Callable[[Transaction, TelemetryFailure], Awaitable[None]]
 
 _hello: list[HelloListener] = []
 _epoch: list[EpochListener] = []
+_telemetry: list[TelemetryListener] = []
 
 
 def on_hello(listener: HelloListener) -> None:
@@ -79,6 +101,13 @@ def on_epoch_end(listener: EpochListener) -> None:
         _epoch.append(listener)
 
 
+def on_telemetry_failure(listener: TelemetryListener) -> None:
+    """Call ``listener`` in each transaction that stops a connection's aggregates, after the connection changed and with
+    its gate held; whether its analytics are on is for the listener to ask."""
+    if listener not in _telemetry:
+        _telemetry.append(listener)
+
+
 async def hello_said(tx: Transaction, facts: HelloFacts) -> HelloFindings:
     """Ask every listener and add up what they found."""
     findings = [await listener(tx, facts) for listener in _hello]
@@ -93,3 +122,9 @@ async def epoch_ends(tx: Transaction, end: EpochEnd) -> None:
     """Tell every listener."""
     for listener in _epoch:
         await listener(tx, end)
+
+
+async def telemetry_failed(tx: Transaction, failure: TelemetryFailure) -> None:
+    """Tell every listener."""
+    for listener in _telemetry:
+        await listener(tx, failure)

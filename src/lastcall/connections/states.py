@@ -39,6 +39,31 @@ class ConnectionState(StrEnum):
 USABLE = frozenset({ConnectionState.ACTIVE, ConnectionState.DEGRADED})
 """In these operations are queued and sent."""
 
+PASSABLE = USABLE | {
+    ConnectionState.CONNECTING,
+    ConnectionState.AWAITING_APPROVAL,
+    ConnectionState.AWAITING_INVITE,
+    ConnectionState.DISCONNECTING,
+}
+"""In these a collector has something to do at VRChat, if only to look, to join or to leave."""
+
+
+class JoinPolicy(StrEnum):
+    """How the group takes people in, as it was last read."""
+
+    FREE = "free"
+    REQUEST = "request"
+    INVITE = "invite"
+    UNKNOWN = "unknown"
+
+
+class GroupVisibility(StrEnum):
+    """Who sees the group at VRChat, as it was last read."""
+
+    PUBLIC = "public"
+    PRIVATE = "private"
+    UNKNOWN = "unknown"
+
 
 class Feature(StrEnum):
     """What a club lets Lastcall do in its group. Switching one off stops its unsent operations."""

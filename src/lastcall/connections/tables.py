@@ -4,6 +4,7 @@ a club."""
 from __future__ import annotations
 
 from datetime import datetime
+from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
@@ -21,7 +22,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import ARRAY, BYTEA, TIMESTAMP
 from sqlalchemy.orm import Mapped, mapped_column
 
-from lastcall.connections.states import AccountState, ConnectionState, Feature
+from lastcall.connections.states import AccountState, ConnectionState, Feature, GroupVisibility, JoinPolicy
 from lastcall.db.base import Base, TenantTable, tenant_reference
 from lastcall.db.ids import new_id
 
@@ -35,7 +36,7 @@ ALLOWANCE_MOST = 6000
 _ALLOWANCE_RANGE = f"requests_per_minute between 1 and {ALLOWANCE_MOST}"
 
 
-def _one_of(column: str, values: type[AccountState | ConnectionState]) -> str:
+def _one_of(column: str, values: type[StrEnum]) -> str:
     return f"{column} in ({', '.join(repr(value.value) for value in values)})"
 
 
@@ -129,6 +130,12 @@ class Connection(TenantTable, Base):
     ``epoch`` is the moment of the connect and names it: work of an earlier epoch never crosses it.
     ``lease_generation`` is the highest fencing token given out. A club has one current connection; earlier
     ones stay, disconnected.
+
+    ``next_look_at``: from then on a collector is wanted though there is no other work; null for never.
+    ``waiting_since``: since when the same answer to "may the account come in" is waited for.
+    ``last_attempt_at``: the newest lease; ``last_success_at``: when VRChat last answered what the account is to the
+    group, and ``last_fault`` the code of what went wrong since. ``has_visitors``: somebody was in the group's instances
+    at the last count, and ``telemetry_failures`` how often in a row such a count failed since.
     """
 
     __tablename__ = "connections"
@@ -140,6 +147,8 @@ class Connection(TenantTable, Base):
         ),
         CheckConstraint("(frozen_at is null) = (frozen_reason is null)", name="frozen"),
         CheckConstraint(_ALLOWANCE_RANGE, name="range"),
+        CheckConstraint(_one_of("join_policy", JoinPolicy), name="join_policy"),
+        CheckConstraint(_one_of("group_visibility", GroupVisibility), name="group_visibility"),
         Index(
             "connections_current_key",
             "club_id",
@@ -162,6 +171,16 @@ class Connection(TenantTable, Base):
     frozen_reason: Mapped[str | None]
     consecutive_failures: Mapped[int] = mapped_column(server_default=text("0"))
     backoff_until: Mapped[datetime | None]
+    join_policy: Mapped[str] = mapped_column(server_default=text(f"'{JoinPolicy.UNKNOWN}'"))
+    group_visibility: Mapped[str] = mapped_column(server_default=text(f"'{GroupVisibility.UNKNOWN}'"))
+    next_look_at: Mapped[datetime | None]
+    waiting_since: Mapped[datetime | None]
+    last_attempt_at: Mapped[datetime | None]
+    last_success_at: Mapped[datetime | None]
+    last_fault: Mapped[str | None]
+    has_visitors: Mapped[bool] = mapped_column(server_default=text("false"))
+    telemetry_failures: Mapped[int] = mapped_column(server_default=text("0"))
+    disconnected_at: Mapped[datetime | None]
     created_at: Mapped[datetime] = mapped_column(server_default=text("lastcall_now()"))
     updated_at: Mapped[datetime] = mapped_column(server_default=text("lastcall_now()"))
 
