@@ -12,7 +12,7 @@ from lastcall.protocol.messages import OwnMemberEvidence, RoleSeen
 from lastcall.vrchat import errors, evidence
 from lastcall.vrchat.simulator import Simulator, faults, shapes
 from lastcall.vrchat.simulator.edits import edit
-from lastcall.vrchat.simulator.model import Ban, made_id
+from lastcall.vrchat.simulator.model import made_id
 from lastcall.vrchat.transport import Read, Transport, decode
 
 
@@ -54,8 +54,6 @@ async def test_an_account_that_is_no_member_has_no_standing(
     edit(simulator.clock, simulator.world, seed.group_id, "remove_member", user_id=seed.bot_id)
     with pytest.raises(errors.Membership):
         await evidence.read_own_member(transport, seed.group_id, seed.bot_id)
-    with pytest.raises(errors.Membership):
-        await evidence.read_member(transport, seed.group_id, seed.members[0])
 
 
 def spoiled(simulator: Simulator, **changes: Any) -> bytes:
@@ -99,39 +97,3 @@ async def test_an_answer_of_another_shape_or_about_another_is_no_evidence(
             Read(decode(spoiled(simulator, **changes), evidence.Group), 0.0), seed.group_id, seed.bot_id
         )
     assert type(caught.value) is raised
-
-
-async def test_members_bans_and_invitations_are_read(simulator: Simulator, transport: Transport) -> None:
-    seed = simulator.seed
-    await transport.send_once("POST", f"/groups/{seed.group_id}/bans", {"userId": seed.members[1]})
-    await transport.send_once("POST", f"/groups/{seed.group_id}/invites", {"userId": seed.strangers[0]})
-    member = await evidence.read_member(transport, seed.group_id, seed.members[0])
-    assert (member.value.status, member.value.display_name) == ("member", "Member 1")
-    banned = await evidence.read_member(transport, seed.group_id, seed.members[1])
-    assert banned.value.status == "banned"
-    with pytest.raises(errors.NotVisible):
-        await evidence.read_member(transport, seed.group_id, seed.strangers[5])
-    bans = (await evidence.read_bans(transport, seed.group_id)).value
-    assert bans.is_whole
-    assert [person.user_id for person in bans.people] == [seed.members[1]]
-    invitations = (await evidence.read_invitations(transport, seed.group_id)).value
-    assert [person.status for person in invitations.people] == ["invited"]
-
-
-async def test_a_long_list_is_paged_to_its_end_and_a_longer_one_is_said_to_be_cut(
-    simulator: Simulator, transport: Transport, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    group = simulator.world.groups[simulator.seed.group_id]
-    user = simulator.world.users[simulator.seed.strangers[0]]
-    for number in range(250):
-        user_id = made_id("usr", "banned", number)
-        simulator.world.users[user_id] = user
-        group.bans[user_id] = Ban(made_id("gmem", number), user_id, SYSTEM_CLOCK.wall())
-    bans = (await evidence.read_bans(transport, group.id)).value
-    assert bans.is_whole
-    assert {person.user_id for person in bans.people} == set(group.bans)
-    assert len(simulator.arrivals) == 3
-    monkeypatch.setattr(evidence, "MOST_PAGES", 2)
-    cut = (await evidence.read_bans(transport, group.id)).value
-    assert not cut.is_whole
-    assert len(cut.people) == 200

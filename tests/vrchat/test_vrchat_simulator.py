@@ -14,6 +14,7 @@ from lastcall.clock import SYSTEM_CLOCK
 from lastcall.testing.waiting import eventually
 from lastcall.vrchat import errors, evidence
 from lastcall.vrchat.cookies import Cookies
+from lastcall.vrchat.reads import read_kind
 from lastcall.vrchat.session import Credentials, Session
 from lastcall.vrchat.simulator import (
     BOT_PASSWORD,
@@ -245,13 +246,16 @@ async def test_the_two_meanings_of_a_members_403_are_kept_apart(
     simulator: Simulator, transport: Transport
 ) -> None:
     seed = simulator.seed
+    own = await evidence.read_own_member(transport, seed.group_id, seed.bot_id)
+    kind = read_kind("member")
+    params = kind.read_params({"targetUserId": seed.members[0]})
     for grant in ("group-members-viewall", "group-members-manage"):
         edit(simulator.clock, simulator.world, seed.group_id, "take_grant", user_id=seed.bot_id, grant=grant)
     with pytest.raises(errors.ProviderPermissions):
-        await evidence.read_member(transport, seed.group_id, seed.members[0])
+        await kind.read(transport, own, params, lambda: None)
     edit(simulator.clock, simulator.world, seed.group_id, "remove_member", user_id=seed.bot_id)
     with pytest.raises(errors.Membership):
-        await evidence.read_member(transport, seed.group_id, seed.members[0])
+        await kind.read(transport, own, params, lambda: None)
 
 
 async def test_every_edit_changes_what_is_read(simulator: Simulator, transport: Transport) -> None:

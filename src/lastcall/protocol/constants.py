@@ -46,6 +46,9 @@ TRANSIENT_RETRIES = 2
 READ_FRESH = timedelta(seconds=60)
 """How long a provider read counts as fresh, from when VRChat was asked; at the boundary it is over."""
 
+READ_BYTES_MOST = 500_000
+"""The largest page of a provider read, as JSON. A collector cuts a longer one short; the rest comes on the next."""
+
 KEEP_ALIVE = (timedelta(minutes=8), timedelta(minutes=12))
 """A session that asks nothing for so long is asked who it is, at a moment between the two."""
 

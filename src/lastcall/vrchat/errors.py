@@ -132,6 +132,10 @@ class NotVisible(ProviderFault):
     reason = Code.VISIBILITY
 
 
+class NoGroup(NotVisible):
+    """404 about the group itself, whatever was asked for in it: gone, or hiding from the account."""
+
+
 class Refused(ProviderFault):
     """Another refusal in VRChat's own envelope."""
 

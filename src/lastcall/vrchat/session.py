@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from datetime import date
 from http import HTTPStatus
 from urllib.parse import quote
 
@@ -34,10 +35,11 @@ class Credentials:
 
 @dataclass(frozen=True)
 class Identity:
-    """Who VRChat says the account is."""
+    """Who VRChat says the account is. ``joined_on``: since when VRChat knows it, where it says so."""
 
     user_id: str
     display_name: str
+    joined_on: date | None = None
 
 
 class _CurrentUser(msgspec.Struct, rename="camel"):
@@ -46,6 +48,15 @@ class _CurrentUser(msgspec.Struct, rename="camel"):
     id: str | None = None
     display_name: str | None = None
     requires_two_factor_auth: list[str] | None = None
+    date_joined: str | None = msgspec.field(name="date_joined", default=None)
+
+    @property
+    def joined_on(self) -> date | None:
+        """The account's age only slows its writes down, so an unreadable date is no reason to stop."""
+        try:
+            return None if self.date_joined is None else date.fromisoformat(self.date_joined)
+        except ValueError:
+            return None
 
 
 class _Verified(msgspec.Struct):
@@ -149,7 +160,7 @@ class Session:
                 "This session belongs to another VRChat account.",
                 advice="Sign in with the account that this collector was set up for.",
             )
-        return Read(Identity(user.id, user.display_name or ""), asked_at)
+        return Read(Identity(user.id, user.display_name or "", user.joined_on), asked_at)
 
     def _over(self) -> AuthRequired:
         self._is_over = True

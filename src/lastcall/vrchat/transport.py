@@ -292,6 +292,7 @@ def decode(body: bytes, shape: type[T]) -> T:
 
 
 _NOT_A_MEMBER = ("you're not a member.", "you're not a member of this group.")
+_NO_GROUP = ("can't find group!", "can't find group.")
 
 
 def fault_of(answer: Answer) -> errors.ProviderFault:
@@ -312,6 +313,8 @@ def fault_of(answer: Answer) -> errors.ProviderFault:
                 return errors.Membership("The account is not a member of the group.")
             return errors.ProviderPermissions("The group does not let the account do this.")
         case HTTPStatus.NOT_FOUND:
+            if errors.fold(envelope.message) in _NO_GROUP:
+                return errors.NoGroup("VRChat knows no such group, or does not show it to the account.")
             return errors.NotVisible("VRChat does not show this to the account.")
         case _:
             return errors.Refused("VRChat refused the call.")

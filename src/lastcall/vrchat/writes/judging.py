@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from http import HTTPStatus
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 
@@ -92,8 +92,8 @@ NO_JOIN_REQUEST = Refusal(
     AnswerCode.NO_JOIN_REQUEST,
 )
 
-CheckBody = Callable[[Write, Answer], Proof | Code]
-"""A kind's own look at a 2xx answer: a proof of the write, or why it is none."""
+W = TypeVar("W")
+"""What the answer must be about: a ``Write``, or less where there is no evidence behind the write."""
 
 _COMMON = (
     Refusal(403, re.compile(r"you're not a member( of this group)?[.!]?"), Code.MEMBERSHIP),
@@ -106,8 +106,16 @@ _BY_STATUS = {
 }
 
 
-def judge(write: Write, sent: SendResult, check_body: CheckBody, refusals: tuple[Refusal, ...]) -> Judgement:
-    """Judge what ``send_once`` gave back for ``write``."""
+def judge(
+    write: W,
+    sent: SendResult,
+    check_body: Callable[[W, Answer], Proof | Code],
+    refusals: tuple[Refusal, ...],
+) -> Judgement:
+    """Judge what ``send_once`` gave back for ``write``.
+
+    ``check_body`` is the kind's own look at a 2xx answer: a proof of the write, or why it is none.
+    """
     if isinstance(sent, NoAnswer):
         return Judgement(Outcome.INDETERMINATE, sent.code)
     if not isinstance(sent, Answer):
@@ -160,7 +168,7 @@ class _Standing(msgspec.Struct, rename="camel"):
     user_id: str
 
 
-def check_success(_write: Write, answer: Answer) -> Proof | Code:
+def check_success(_write: object, answer: Answer) -> Proof | Code:
     """VRChat's success envelope about that very status."""
     try:
         inner = decode(answer.body, _Success).success
@@ -169,7 +177,7 @@ def check_success(_write: Write, answer: Answer) -> Proof | Code:
     return Proof() if inner.status_code == answer.status else Code.SCHEMA_DRIFT
 
 
-def check_success_or_empty(write: Write, answer: Answer) -> Proof | Code:
+def check_success_or_empty(write: object, answer: Answer) -> Proof | Code:
     """The success envelope, or a body that is declared to be empty."""
     if answer.body == b"" and answer.is_framed:
         return Proof()
