@@ -74,6 +74,17 @@ create table api_tokens (
 CREATE INDEX api_tokens_end_idx ON api_tokens USING btree (LEAST(expires_at, revoked_at));
 CREATE INDEX api_tokens_person_id_idx ON api_tokens USING btree (person_id);
 
+create table audit_entries (
+    club_id uuid not null,
+    connection_id uuid not null,
+    entry_id text not null,
+    at timestamp with time zone not null,
+    event text not null,
+    constraint audit_entries_pkey PRIMARY KEY (club_id, connection_id, entry_id),
+    constraint audit_entries_club_id_connection_id_fkey FOREIGN KEY (club_id, connection_id) REFERENCES connections(club_id, id) ON DELETE CASCADE
+);
+CREATE INDEX audit_entries_at_idx ON audit_entries USING btree (club_id, connection_id, at);
+
 create table audit_log (
     id uuid not null,
     actor_person_id uuid,
@@ -87,6 +98,24 @@ create table audit_log (
 CREATE INDEX audit_log_actor_person_id_created_at_id_idx ON audit_log USING btree (actor_person_id, created_at, id);
 CREATE INDEX audit_log_created_at_id_idx ON audit_log USING btree (created_at, id);
 CREATE INDEX audit_log_subject_created_at_id_idx ON audit_log USING btree (subject, created_at, id);
+
+create table audit_scans (
+    club_id uuid not null,
+    id uuid not null,
+    connection_id uuid not null,
+    epoch timestamp with time zone not null,
+    starts_at timestamp with time zone not null,
+    ends_at timestamp with time zone not null,
+    next_offset integer default 0 not null,
+    created_at timestamp with time zone default lastcall_now() not null,
+    finished_at timestamp with time zone,
+    constraint audit_scans_pkey PRIMARY KEY (club_id, id),
+    constraint audit_scans_next_offset_check CHECK ((next_offset >= 0)),
+    constraint audit_scans_order_check CHECK ((starts_at < ends_at)),
+    constraint audit_scans_club_id_connection_id_fkey FOREIGN KEY (club_id, connection_id) REFERENCES connections(club_id, id) ON DELETE CASCADE
+);
+CREATE INDEX audit_scans_ends_idx ON audit_scans USING btree (club_id, connection_id, ends_at);
+CREATE UNIQUE INDEX audit_scans_open_key ON audit_scans USING btree (club_id, connection_id, epoch) WHERE (finished_at IS NULL);
 
 create table calendar_import_items (
     club_id uuid not null,
@@ -869,6 +898,54 @@ create table staff_roles (
     constraint staff_roles_club_id_fkey FOREIGN KEY (club_id) REFERENCES clubs(id) ON DELETE CASCADE
 );
 
+create table telemetry_coverage (
+    club_id uuid not null,
+    id uuid not null,
+    connection_id uuid not null,
+    epoch timestamp with time zone not null,
+    state text not null,
+    started_at timestamp with time zone not null,
+    ended_at timestamp with time zone,
+    constraint telemetry_coverage_pkey PRIMARY KEY (club_id, id),
+    constraint telemetry_coverage_order_check CHECK ((ended_at >= started_at)),
+    constraint telemetry_coverage_state_check CHECK ((state = ANY (ARRAY['observed'::text, 'stale'::text, 'degraded'::text, 'unknown'::text]))),
+    constraint telemetry_coverage_club_id_connection_id_fkey FOREIGN KEY (club_id, connection_id) REFERENCES connections(club_id, id) ON DELETE CASCADE
+);
+CREATE UNIQUE INDEX telemetry_coverage_open_key ON telemetry_coverage USING btree (club_id, connection_id) WHERE (ended_at IS NULL);
+CREATE INDEX telemetry_coverage_started_idx ON telemetry_coverage USING btree (club_id, connection_id, started_at);
+
+create table telemetry_instances (
+    club_id uuid not null,
+    sample_id uuid not null,
+    location text not null,
+    world_id text not null,
+    population integer not null,
+    constraint telemetry_instances_pkey PRIMARY KEY (club_id, sample_id, location),
+    constraint telemetry_instances_location_check CHECK ((POSITION(('usr_'::text) IN (lower(location))) = 0)),
+    constraint telemetry_instances_population_check CHECK ((population >= 0)),
+    constraint telemetry_instances_club_id_sample_id_fkey FOREIGN KEY (club_id, sample_id) REFERENCES telemetry_samples(club_id, id) ON DELETE CASCADE
+);
+
+create table telemetry_samples (
+    club_id uuid not null,
+    id uuid not null,
+    connection_id uuid not null,
+    epoch timestamp with time zone not null,
+    poll_id text not null,
+    observed_at timestamp with time zone not null,
+    received_at timestamp with time zone default lastcall_now() not null,
+    member_count integer,
+    population integer not null,
+    instance_count integer not null,
+    constraint telemetry_samples_pkey PRIMARY KEY (club_id, id),
+    constraint telemetry_samples_club_id_connection_id_poll_id_key UNIQUE (club_id, connection_id, poll_id),
+    constraint telemetry_samples_instance_count_check CHECK (((instance_count >= 0) AND (instance_count <= 200))),
+    constraint telemetry_samples_member_count_check CHECK ((member_count >= 0)),
+    constraint telemetry_samples_population_check CHECK ((population >= 0)),
+    constraint telemetry_samples_club_id_connection_id_fkey FOREIGN KEY (club_id, connection_id) REFERENCES connections(club_id, id) ON DELETE CASCADE
+);
+CREATE INDEX telemetry_samples_observed_idx ON telemetry_samples USING btree (club_id, connection_id, observed_at);
+
 create table unknown_submissions (
     club_id uuid not null,
     connection_id uuid not null,
@@ -1028,6 +1105,14 @@ begin
 end
 $function$;
 
+CREATE OR REPLACE FUNCTION audit_scan_durations()
+ RETURNS TABLE(longest interval, shortest interval, delay interval, overlap interval, back interval)
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+    select interval '24 hours', interval '5 minutes', interval '1 minute', interval '5 minutes', interval '31 days'
+$function$;
+
 CREATE OR REPLACE FUNCTION authority(p_club uuid, p_connection uuid, p_epoch timestamp with time zone, p_actor uuid, p_due_at timestamp with time zone, p_payload jsonb, p_account uuid, p_permission text, p_feature text, p_grants text[], p_is_protective boolean, p_now timestamp with time zone)
  RETURNS TABLE(refusal text, body jsonb, observed_at timestamp with time zone)
  LANGUAGE sql
@@ -1166,6 +1251,65 @@ AS $function$
         when date_trunc('milliseconds', p_time) = p_time then p_time
         else date_trunc('milliseconds', p_time) + interval '1 millisecond'
     end
+$function$;
+
+CREATE OR REPLACE FUNCTION claim_audit_page(p_account uuid, p_generation integer, p_worker uuid, p_club uuid, p_connection uuid, p_epoch timestamp with time zone, p_token bigint, p_id uuid)
+ RETURNS TABLE(outcome text, scan_id uuid, starts_at timestamp with time zone, ends_at timestamp with time zone, next_offset integer)
+ LANGUAGE plpgsql
+AS $function$
+#variable_conflict use_column
+declare
+    v_now timestamptz;
+    v_times record;
+    v_read_to timestamptz;
+    v_starts timestamptz;
+    v_ends timestamptz;
+begin
+    perform lock_telemetry(p_club, p_connection);
+
+    v_now := lastcall_now();
+    outcome := telemetry_obstacle(
+        p_account, p_generation, p_worker, p_club, p_connection, p_epoch, p_token, v_now);
+    if outcome = 'none' and not exists (
+        select from own_member_evidence(p_club, p_connection, p_epoch) as e
+         where holds_grants(e.body, array['group-audit-view'])
+    ) then
+        outcome := 'nothing';
+    end if;
+    if outcome <> 'none' then
+        return next;
+        return;
+    end if;
+
+    select s.id, s.starts_at, s.ends_at, s.next_offset into scan_id, starts_at, ends_at, next_offset
+      from audit_scans s
+     where s.club_id = p_club and s.connection_id = p_connection and s.epoch = p_epoch and s.finished_at is null;
+    if scan_id is not null then
+        outcome := 'page';
+        return next;
+        return;
+    end if;
+
+    select * into v_times from audit_scan_durations();
+    select max(s.ends_at) into v_read_to
+      from audit_scans s
+     where s.club_id = p_club and s.connection_id = p_connection and s.epoch = p_epoch;
+    v_starts := greatest(coalesce(v_read_to - v_times.overlap, p_epoch), v_now - v_times.back);
+    v_ends := least(v_starts + v_times.longest, v_now - v_times.delay);
+    if v_ends - greatest(v_read_to, v_starts) < v_times.shortest then
+        outcome := 'nothing';
+        return next;
+        return;
+    end if;
+    insert into audit_scans (club_id, id, connection_id, epoch, starts_at, ends_at)
+    values (p_club, p_id, p_connection, p_epoch, v_starts, v_ends);
+    outcome := 'page';
+    scan_id := p_id;
+    starts_at := v_starts;
+    ends_at := v_ends;
+    next_offset := 0;
+    return next;
+end
 $function$;
 
 CREATE OR REPLACE FUNCTION claim_life()
@@ -1409,6 +1553,51 @@ AS $function$
      where c.club_id = p_club and c.id = p_connection
 $function$;
 
+CREATE OR REPLACE FUNCTION coverage_failed(p_club uuid, p_connection uuid, p_state text, p_at timestamp with time zone)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+declare
+    v_connection connections;
+    v_last timestamptz;
+    v_state text;
+begin
+    select * into v_connection from connections c where c.club_id = p_club and c.id = p_connection;
+    if not 'analytics' = any (v_connection.features) then
+        return;
+    end if;
+    v_last := telemetry_last_observed(p_club, p_connection, v_connection.epoch);
+    perform note_stale_coverage(p_club, p_connection, v_connection.epoch, v_last, p_at);
+    v_state := case when v_last is null then 'unknown' else p_state end;
+    if not exists (
+        select from telemetry_coverage w
+         where w.club_id = p_club and w.connection_id = p_connection and w.epoch = v_connection.epoch
+           and w.ended_at is null and w.state in (v_state, 'unknown')
+    ) then
+        perform open_coverage(p_club, p_connection, v_connection.epoch, v_state, p_at);
+    end if;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION coverage_observed(p_club uuid, p_connection uuid, p_epoch timestamp with time zone, p_last timestamp with time zone, p_observed timestamp with time zone)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+begin
+    if p_observed <= p_last then
+        return;
+    end if;
+    perform note_stale_coverage(p_club, p_connection, p_epoch, p_last, p_observed);
+    if not exists (
+        select from telemetry_coverage w
+         where w.club_id = p_club and w.connection_id = p_connection and w.epoch = p_epoch
+           and w.ended_at is null and (w.state = 'observed' or w.started_at > p_observed)
+    ) then
+        perform open_coverage(p_club, p_connection, p_epoch, 'observed', p_observed);
+    end if;
+end
+$function$;
+
 CREATE OR REPLACE FUNCTION creation_cursor(p_club uuid, p_creation uuid)
  RETURNS uuid
  LANGUAGE sql
@@ -1595,6 +1784,15 @@ AS $function$
       from operations o
       join operations c on c.club_id = o.club_id and c.id = o.depends_on
      where o.club_id = p_club and o.id = p_operation
+$function$;
+
+CREATE OR REPLACE FUNCTION end_coverage(p_club uuid, p_connection uuid, p_at timestamp with time zone)
+ RETURNS void
+ LANGUAGE sql
+AS $function$
+    update telemetry_coverage
+       set ended_at = greatest(started_at, p_at)
+     where club_id = p_club and connection_id = p_connection and ended_at is null
 $function$;
 
 CREATE OR REPLACE FUNCTION end_expired_lease(p_club uuid, p_connection uuid)
@@ -2138,6 +2336,16 @@ begin
 end
 $function$;
 
+CREATE OR REPLACE FUNCTION lock_telemetry(p_club uuid, p_connection uuid)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+begin
+    perform from connection_gates g where g.club_id = p_club and g.connection_id = p_connection for share;
+    perform from leases l where l.club_id = p_club and l.connection_id = p_connection for no key update;
+end
+$function$;
+
 CREATE OR REPLACE FUNCTION lock_with_creation(p_club uuid, p_operation uuid)
  RETURNS boolean
  LANGUAGE plpgsql
@@ -2273,6 +2481,21 @@ begin
 end
 $function$;
 
+CREATE OR REPLACE FUNCTION note_stale_coverage(p_club uuid, p_connection uuid, p_epoch timestamp with time zone, p_last timestamp with time zone, p_at timestamp with time zone)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+begin
+    if p_at > p_last + telemetry_fresh() and exists (
+        select from telemetry_coverage w
+         where w.club_id = p_club and w.connection_id = p_connection and w.epoch = p_epoch
+           and w.ended_at is null and w.state = 'observed'
+    ) then
+        perform open_coverage(p_club, p_connection, p_epoch, 'stale', p_last + telemetry_fresh());
+    end if;
+end
+$function$;
+
 CREATE OR REPLACE FUNCTION notice_mail_delay()
  RETURNS interval
  LANGUAGE sql
@@ -2293,6 +2516,22 @@ begin
           from clubs c
          cross join lateral person_standing(c.id, p_actor, p_permission, null) as s
          where c.id = p_club and c.state <> 'deleting');
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION open_coverage(p_club uuid, p_connection uuid, p_epoch timestamp with time zone, p_state text, p_at timestamp with time zone)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+declare
+    v_at timestamptz;
+begin
+    update telemetry_coverage
+       set ended_at = greatest(started_at, p_at)
+     where club_id = p_club and connection_id = p_connection and ended_at is null
+    returning ended_at into v_at;
+    insert into telemetry_coverage (club_id, id, connection_id, epoch, state, started_at)
+    values (p_club, gen_random_uuid(), p_connection, p_epoch, p_state, coalesce(v_at, p_at));
 end
 $function$;
 
@@ -2456,6 +2695,92 @@ begin
        set generation = generation + 1
      where club_id = p_club and connection_id = p_connection;
     return found;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION record_audit_page(p_account uuid, p_generation integer, p_worker uuid, p_club uuid, p_connection uuid, p_epoch timestamp with time zone, p_token bigint, p_scan uuid, p_offset integer, p_raw_count integer, p_is_last boolean, p_entries text[], p_times timestamp with time zone[], p_events text[])
+ RETURNS TABLE(outcome text)
+ LANGUAGE plpgsql
+AS $function$
+declare
+    v_now timestamptz;
+    v_scan audit_scans;
+begin
+    perform lock_telemetry(p_club, p_connection);
+
+    v_now := lastcall_now();
+    outcome := telemetry_obstacle(
+        p_account, p_generation, p_worker, p_club, p_connection, p_epoch, p_token, v_now);
+    if outcome = 'none' then
+        select * into v_scan from audit_scans s
+         where s.club_id = p_club and s.id = p_scan and s.connection_id = p_connection and s.epoch = p_epoch;
+        outcome := case
+            when p_offset < v_scan.next_offset or v_scan.finished_at is not null then 'known'
+            when v_scan.next_offset = p_offset then 'recorded'
+            else 'elsewhere'
+        end;
+    end if;
+    if outcome = 'recorded' then
+        insert into audit_entries (club_id, connection_id, entry_id, at, event)
+        select p_club, p_connection, e.entry_id, e.at, e.event
+          from unnest(p_entries, p_times, p_events) as e (entry_id, at, event)
+         where e.at between v_scan.starts_at and v_scan.ends_at
+            on conflict do nothing;
+        update audit_scans s
+           set next_offset = s.next_offset + p_raw_count,
+               finished_at = case when p_is_last or p_raw_count = 0 then v_now end
+         where s.club_id = p_club and s.id = p_scan;
+    end if;
+    return next;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION record_sample(p_account uuid, p_generation integer, p_worker uuid, p_club uuid, p_connection uuid, p_epoch timestamp with time zone, p_token bigint, p_id uuid, p_poll text, p_age interval, p_member_count integer, p_groups text[], p_locations text[], p_worlds text[], p_populations integer[])
+ RETURNS TABLE(outcome text)
+ LANGUAGE plpgsql
+AS $function$
+declare
+    v_observed timestamptz := lastcall_now() - p_age; -- before any lock is waited for
+    v_last timestamptz;
+begin
+    perform lock_telemetry(p_club, p_connection);
+
+    outcome := telemetry_obstacle(
+        p_account, p_generation, p_worker, p_club, p_connection, p_epoch, p_token, lastcall_now());
+    if outcome = 'none' and exists (
+        select from connections c
+         where c.club_id = p_club and c.id = p_connection and not p_groups <@ array[lower(c.group_id)]
+    ) then
+        outcome := 'other_group';
+    end if;
+    if outcome <> 'none' then
+        return next;
+        return;
+    end if;
+
+    v_last := telemetry_last_observed(p_club, p_connection, p_epoch);
+    insert into telemetry_samples
+           (club_id, id, connection_id, epoch, poll_id, observed_at, member_count, population, instance_count)
+    values (p_club, p_id, p_connection, p_epoch, p_poll, v_observed, p_member_count,
+            coalesce((select sum(p) from unnest(p_populations) as p), 0), cardinality(p_locations))
+        on conflict (club_id, connection_id, poll_id) do nothing;
+    if not found then
+        outcome := 'known';
+        return next;
+        return;
+    end if;
+    insert into telemetry_instances (club_id, sample_id, location, world_id, population)
+    select p_club, p_id, i.location, i.world_id, i.population
+      from unnest(p_locations, p_worlds, p_populations) as i (location, world_id, population);
+    -- What the connection's next look goes by (connections/), written only when it changed.
+    update connections c
+       set has_visitors = exists (select from unnest(p_populations) as p where p > 0), telemetry_failures = 0
+     where c.club_id = p_club and c.id = p_connection
+       and (c.telemetry_failures > 0
+            or c.has_visitors <> exists (select from unnest(p_populations) as p where p > 0));
+    perform coverage_observed(p_club, p_connection, p_epoch, v_last, v_observed);
+    outcome := 'recorded';
+    return next;
 end
 $function$;
 
@@ -2966,6 +3291,46 @@ begin
       from accounts a, fleet_settings f
      where a.id = p_account and f.id = 1;
     return next;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION telemetry_fresh()
+ RETURNS interval
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$ select interval '6 minutes' $function$;
+
+CREATE OR REPLACE FUNCTION telemetry_last_observed(p_club uuid, p_connection uuid, p_epoch timestamp with time zone)
+ RETURNS timestamp with time zone
+ LANGUAGE sql
+ STABLE
+AS $function$
+    select s.observed_at
+      from telemetry_samples s
+     where s.club_id = p_club and s.connection_id = p_connection and s.epoch = p_epoch
+     order by s.observed_at desc
+     limit 1
+$function$;
+
+CREATE OR REPLACE FUNCTION telemetry_obstacle(p_account uuid, p_generation integer, p_worker uuid, p_club uuid, p_connection uuid, p_epoch timestamp with time zone, p_token bigint, p_now timestamp with time zone)
+ RETURNS text
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+declare
+    v_standing record;
+begin
+    if not key_is_current(p_account, p_generation, p_now) then
+        return 'stale_key';
+    elsif not lease_is_current(p_club, p_connection, p_account, p_worker, p_token, p_now) then
+        return 'stale_lease';
+    end if;
+    select * into v_standing from connection_standing(p_club, p_connection, p_account, p_epoch, p_now);
+    return case
+        when v_standing.obstacle is distinct from 'none' then coalesce(v_standing.obstacle, 'epoch')
+        when not 'analytics' = any (v_standing.features) then 'analytics_off'
+        else 'none'
+    end;
 end
 $function$;
 

@@ -21,6 +21,7 @@ import lastcall.decisions.registration
 import lastcall.events.registration
 import lastcall.operations.listeners
 import lastcall.people.personal
+import lastcall.telemetry.listeners
 from lastcall.api.heads import HeadAnswers
 from lastcall.api.intake import BODY_LIMIT, FOR_PROGRAMS, Intake
 from lastcall.api.mcp.endpoint import McpEndpoint
@@ -72,6 +73,7 @@ def register() -> None:
     lastcall.events.registration.register()
     lastcall.connections.registration.register()
     lastcall.operations.listeners.register()
+    lastcall.telemetry.listeners.register()
     lastcall.api.v1.personal.register()
 
 

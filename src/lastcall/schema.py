@@ -20,7 +20,8 @@ import lastcall.operations.notice_tables
 import lastcall.operations.paper_tables
 import lastcall.operations.tables
 import lastcall.people.sign_in_tables
-import lastcall.people.tables  # noqa: F401
+import lastcall.people.tables
+import lastcall.telemetry.tables  # noqa: F401
 from lastcall.db.base import Base
 from lastcall.db.routines import Schema
 

@@ -38,6 +38,15 @@ BODIES: dict[str, dict[str, Any]] = {
     "reject": {"claim": CLAIM, "code": "visibility"},
     "defer": {"claim": CLAIM, "code": "network", "delayMs": 1000},
     "failure": {"code": "rate_limit"},
+    "sample": {"lease": LEASE, "pollId": encode_id(new_id()), "ageMs": 0, "memberCount": 7},
+    "audit_claim": {"lease": LEASE},
+    "audit_page": {
+        "lease": LEASE,
+        "scanId": encode_id(new_id()),
+        "offset": 0,
+        "rawCount": 0,
+        "isLast": True,
+    },
 }
 
 

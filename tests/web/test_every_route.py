@@ -251,6 +251,9 @@ CALLS: dict[str, Call] = {
     "complete": Call(200, disabled=200),
     "reject": Call(200),
     "defer": Call(200),
+    "sample": Call(409),
+    "audit_claim": Call(409),
+    "audit_page": Call(409),
     # The last one, because a rate limit stops the account.
     "failure": Call(200),
     "wait": Call(423),

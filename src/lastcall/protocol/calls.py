@@ -27,6 +27,7 @@ from lastcall.protocol.messages import (
     Wait,
     WaitAnswer,
 )
+from lastcall.protocol.telemetry import AuditClaim, AuditClaimAnswer, AuditPage, Kept, Sample
 
 CALLS: dict[str, tuple[type[Call], type[Message]]] = {
     "hello": (Hello, HelloAnswer),
@@ -41,5 +42,8 @@ CALLS: dict[str, tuple[type[Call], type[Message]]] = {
     "reject": (Reject, Recorded),
     "defer": (Defer, Recorded),
     "failure": (Failure, Done),
+    "sample": (Sample, Kept),
+    "audit_claim": (AuditClaim, AuditClaimAnswer),
+    "audit_page": (AuditPage, Kept),
 }
 """Every call by its name in the path: what is sent and what is answered."""

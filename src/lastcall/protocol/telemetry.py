@@ -40,8 +40,8 @@ class Sample(Call, frozen=True, kw_only=True):
     instances: Annotated[tuple[InstanceSeen, ...], Meta(max_length=200)] = ()
 
 
-class SampleAnswer(Message, frozen=True, kw_only=True):
-    """Whether it was kept now; ``false`` for one that is there already."""
+class Kept(Message, frozen=True, kw_only=True):
+    """Answer to a sample and to a page: whether it was kept now; ``false`` for one that is there already."""
 
     is_recorded: bool
 

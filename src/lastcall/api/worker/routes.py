@@ -9,6 +9,7 @@ from litestar import Router, post
 from litestar.di import NamedDependency, Provide
 from litestar.types import ControllerRouterHandler
 
+from lastcall.api.worker import telemetry_routes
 from lastcall.api.worker.admission import WorkerRequest, admit
 from lastcall.api.worker.services import Answer, WorkerServices, answer
 from lastcall.api.worker.translate import claim_held, lease_held, milliseconds, milliseconds_up, reported
@@ -66,6 +67,7 @@ def worker_routes(services: WorkerServices) -> list[ControllerRouterHandler]:
                 reject,
                 defer,
                 failure,
+                *telemetry_routes.HANDLERS,
             ],
             dependencies={"services": Provide(lambda: services, sync_to_thread=False)},
             request_max_body_size=BODY_BYTES_MOST,

@@ -14,7 +14,7 @@ from lastcall.protocol.messages import ClaimRef, KnownSubmission, LeaseRef
 
 def lease_held(lease: LeaseRef) -> LeaseHeld:
     return LeaseHeld(
-        decode_id(lease.club_id), decode_id(lease.connection_id), _instant(lease.epoch), lease.fencing_token
+        decode_id(lease.club_id), decode_id(lease.connection_id), instant(lease.epoch), lease.fencing_token
     )
 
 
@@ -22,7 +22,7 @@ def claim_held(claim: ClaimRef) -> ClaimHeld:
     return ClaimHeld(
         decode_id(claim.club_id),
         decode_id(claim.connection_id),
-        _instant(claim.epoch),
+        instant(claim.epoch),
         claim.fencing_token,
         operation_id=decode_id(claim.operation_id),
         nonce=decode_id(claim.nonce),
@@ -39,13 +39,13 @@ def reported(submission: KnownSubmission) -> ReportedSubmission:
     )
 
 
-def _instant(sent: datetime) -> datetime:
-    """The moment in UTC; ``Invalid`` for one beyond the years that have it."""
+def instant(sent: datetime, field: str = "epoch") -> datetime:
+    """The moment in UTC; ``Invalid`` for one beyond the years that have it, naming ``field``."""
     try:
         return sent.astimezone(UTC)
     except OverflowError as error:
         raise Invalid(
-            "malformed_call", "The call is malformed in “epoch”: no such time.", field="epoch"
+            "malformed_call", f"The call is malformed in “{field}”: no such time.", field=field
         ) from error
 
 
