@@ -17,7 +17,6 @@ from playwright.async_api import async_playwright
 from lastcall.app import register
 from lastcall.cli.server import bind, running_server
 from lastcall.clubs.service import add_club
-from lastcall.connections.accounts import add_account
 from lastcall.connections.connect import connect_club
 from lastcall.connections.states import Feature
 from lastcall.db.database import Database
@@ -31,6 +30,7 @@ from lastcall.people.service import add_person
 from lastcall.people.sign_in import make_sign_in_link, redeem_sign_in_link
 from lastcall.schema import SCHEMA
 from lastcall.settings import Settings
+from lastcall.testing.fleet import ready_account
 
 IMAGES = Path(__file__).resolve().parents[1] / "docs" / "images"
 PROGRAMS = ("/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome")
@@ -134,7 +134,7 @@ async def main() -> None:
             club_id = await add_club(
                 database, None, "Night Shift", "night-shift", "Europe/Berlin", actor.person_id
             )
-            account = await add_account(database, None, "porter", "usr_porter")
+            account = await ready_account(database, "porter", "usr_porter")
             connection_id = await connect_club(
                 database,
                 None,

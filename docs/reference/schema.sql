@@ -12,12 +12,19 @@ create table accounts (
     cooldown_until timestamp with time zone,
     created_at timestamp with time zone default lastcall_now() not null,
     updated_at timestamp with time zone default lastcall_now() not null,
+    capacity integer default 100 not null,
+    reserved_headroom integer default 15 not null,
+    writes_per_day integer default 1000 not null,
+    joined_on date,
     constraint accounts_pkey PRIMARY KEY (id),
     constraint accounts_alias_key UNIQUE (alias),
     constraint accounts_vrchat_user_id_key UNIQUE (vrchat_user_id),
+    constraint accounts_capacity_check CHECK (((capacity >= 1) AND (capacity <= 10000))),
     constraint accounts_cooldown_check CHECK (((state <> 'cooldown'::text) OR (cooldown_until IS NOT NULL))),
+    constraint accounts_headroom_check CHECK (((reserved_headroom >= 0) AND (reserved_headroom <= capacity))),
     constraint accounts_range_check CHECK (((requests_per_minute >= 1) AND (requests_per_minute <= 6000))),
-    constraint accounts_state_check CHECK ((state = ANY (ARRAY['provisioning'::text, 'ready'::text, 'degraded'::text, 'cooldown'::text, 'auth_required'::text, 'quarantined'::text, 'retiring'::text, 'retired'::text])))
+    constraint accounts_state_check CHECK ((state = ANY (ARRAY['provisioning'::text, 'ready'::text, 'degraded'::text, 'cooldown'::text, 'auth_required'::text, 'quarantined'::text, 'retiring'::text, 'retired'::text]))),
+    constraint accounts_writes_check CHECK (((writes_per_day >= 1) AND (writes_per_day <= 100000)))
 );
 
 create table activity_log (
@@ -49,6 +56,8 @@ create table allowances (
     granted integer not null,
     recent_until timestamp with time zone[] default '{}'::timestamp with time zone[] not null,
     recent_granted integer[] default '{}'::integer[] not null,
+    writes_day date,
+    writes integer default 0 not null,
     constraint allowances_pkey PRIMARY KEY (scope),
     constraint allowances_side_by_side_check CHECK ((cardinality(recent_until) = cardinality(recent_granted)))
 );
@@ -2439,6 +2448,16 @@ begin
 end
 $function$;
 
+CREATE OR REPLACE FUNCTION next_writes_at(p_account uuid, p_day date, p_now timestamp with time zone)
+ RETURNS timestamp with time zone
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+    select least(p_now + interval '1 day',
+                 (p_day + 1)::timestamp at time zone 'UTC' + interval '1 ms' * ((h % 600000 + 600000) % 600000)::integer)
+      from hashtextextended(p_account::text, p_day - date '2000-01-01') as h
+$function$;
+
 CREATE OR REPLACE FUNCTION note_dependents(p_club uuid, p_creations uuid[], p_now timestamp with time zone)
  RETURNS timestamp with time zone
  LANGUAGE plpgsql
@@ -2965,7 +2984,7 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION reserve_allowance(p_account uuid, p_club uuid, p_connection uuid, p_amount integer)
+CREATE OR REPLACE FUNCTION reserve_allowance(p_account uuid, p_club uuid, p_connection uuid, p_amount integer, p_is_write boolean)
  RETURNS TABLE(outcome text, least_limit integer, judged_at timestamp with time zone, window_ends_at timestamp with time zone, retry_at timestamp with time zone)
  LANGUAGE plpgsql
 AS $function$
@@ -2974,6 +2993,7 @@ declare
     v_limits integer[];
     v_scope text;
     v_use allowances;
+    v_day date;
 begin
     if p_connection is not null then
         v_scopes := v_scopes || ('connection:' || p_connection);
@@ -3005,6 +3025,16 @@ begin
         return;
     end if;
 
+    v_day := (judged_at at time zone 'UTC')::date;
+    if p_is_write and writes_reserved(p_account, v_day) >= (
+        select writes_allowed(a.joined_on, a.writes_per_day, v_day) from accounts a where a.id = p_account
+    ) then
+        outcome := 'write_cap';
+        retry_at := next_writes_at(p_account, v_day, judged_at);
+        return next;
+        return;
+    end if;
+
     retry_at := judged_at;
     for i in 1 .. cardinality(v_scopes) loop
         select * into v_use from allowances a where a.scope = v_scopes[i];
@@ -3020,6 +3050,11 @@ begin
     foreach v_scope in array v_scopes loop
         perform allowance_charge(v_scope, p_amount, judged_at);
     end loop;
+    if p_is_write then
+        update allowances a
+           set writes_day = v_day, writes = case when a.writes_day = v_day then a.writes else 0 end + 1
+         where a.scope = 'account:' || p_account;
+    end if;
     outcome := 'granted';
     retry_at := null;
     window_ends_at := date_trunc('minute', judged_at, 'UTC') + interval '1 minute';
@@ -3346,7 +3381,7 @@ CREATE OR REPLACE FUNCTION was_cancelled(p_status text, p_generation integer, p_
  IMMUTABLE PARALLEL SAFE
 RETURN ((p_status = 'cancelled'::text) OR (p_generation <> p_reviewed));
 
-CREATE OR REPLACE FUNCTION worker_allowance(p_account uuid, p_generation integer, p_worker uuid, p_club uuid, p_connection uuid, p_epoch timestamp with time zone, p_token bigint, p_amount integer)
+CREATE OR REPLACE FUNCTION worker_allowance(p_account uuid, p_generation integer, p_worker uuid, p_club uuid, p_connection uuid, p_epoch timestamp with time zone, p_token bigint, p_amount integer, p_is_write boolean)
  RETURNS TABLE(outcome text, least_limit integer, judged_at timestamp with time zone, window_ends_at timestamp with time zone, retry_at timestamp with time zone)
  LANGUAGE plpgsql
 AS $function$
@@ -3363,7 +3398,27 @@ begin
     if outcome is not null then
         return next;
     else
-        return query select * from reserve_allowance(p_account, p_club, p_connection, p_amount);
+        return query select * from reserve_allowance(p_account, p_club, p_connection, p_amount, p_is_write);
     end if;
 end
+$function$;
+
+CREATE OR REPLACE FUNCTION writes_allowed(p_joined_on date, p_writes_per_day integer, p_day date)
+ RETURNS integer
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+    select least(p_writes_per_day,
+                 case when p_day - p_joined_on < 7 then 50
+                      when p_day - p_joined_on < 30 then 200
+                      else p_writes_per_day end)
+$function$;
+
+CREATE OR REPLACE FUNCTION writes_reserved(p_account uuid, p_day date)
+ RETURNS integer
+ LANGUAGE sql
+ STABLE
+AS $function$
+    select coalesce(
+        (select a.writes from allowances a where a.scope = 'account:' || p_account and a.writes_day = p_day), 0)
 $function$;

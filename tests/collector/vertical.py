@@ -13,16 +13,17 @@ from collector_bench import nobody_to_ask
 
 from lastcall.clubs.service import add_club
 from lastcall.collector.main import AccountConfig, CollectorConfig, serve
-from lastcall.connections.accounts import NewKey, add_account
+from lastcall.connections.accounts import NewKey
 from lastcall.connections.connect import connect_club
 from lastcall.connections.states import Feature
-from lastcall.connections.switches import set_account_limit, set_connection_limit, set_fleet_limit
+from lastcall.connections.switches import set_account_limits, set_connection_limit, set_fleet_limit
 from lastcall.db.database import Database
 from lastcall.db.ids import encode_id
 from lastcall.operations.schedules import Immediate, Schedule
 from lastcall.operations.services.enqueue import enqueue
 from lastcall.people.actor import Actor
 from lastcall.people.service import add_person
+from lastcall.testing.fleet import ready_account
 from lastcall.testing.shared_clock import SharedTime
 from lastcall.testing.waiting import eventually
 from lastcall.vrchat.session import Credentials
@@ -120,7 +121,7 @@ async def seed_club(database: Database, simulator: Simulator, limit: int) -> tup
     owner_id = await add_person(database, "owner@club.example", "Owner", operator=True)
     owner = Actor(owner_id, "Owner", is_operator=True, is_recent=True)
     club_id = await add_club(database, None, "The Club", "the-club", "UTC", owner_id)
-    key = await add_account(database, None, "bot", simulator.seed.bot_id)
+    key = await ready_account(database, "bot", simulator.seed.bot_id)
     connection_id = await connect_club(
         database,
         None,
@@ -131,6 +132,6 @@ async def seed_club(database: Database, simulator: Simulator, limit: int) -> tup
         features=[Feature.MEMBERSHIP_MANAGEMENT, Feature.INSTANCES],
     )
     await set_fleet_limit(database, None, limit)
-    await set_account_limit(database, None, key.account_id, limit)
+    await set_account_limits(database, None, key.account_id, requests_per_minute=limit)
     await set_connection_limit(database, owner, club_id, connection_id, limit)
     return owner, club_id, connection_id, key

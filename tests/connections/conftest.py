@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from lastcall.clubs.service import add_club
-from lastcall.connections.accounts import NewKey, add_account
+from lastcall.connections.accounts import NewKey
 from lastcall.connections.connect import connect_club
 from lastcall.connections.leases import take_lease
 from lastcall.connections.states import Feature
@@ -16,6 +16,7 @@ from lastcall.connections.worker import LeaseHeld, Worker
 from lastcall.db.database import Database
 from lastcall.db.ids import new_id
 from lastcall.people.service import add_person
+from lastcall.testing.fleet import ready_account
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class Site:
 async def build_site(db: Database, number: int = 1) -> Site:
     owner_id = await add_person(db, f"owner{number}@example.org", "Owner")
     club_id = await add_club(db, None, f"Club {number}", f"club-{number}", "UTC", owner_id)
-    account = await add_account(db, None, f"account-{number}", f"usr_{number}")
+    account = await ready_account(db, f"account-{number}", f"usr_{number}")
     connection_id = await connect_club(
         db,
         None,

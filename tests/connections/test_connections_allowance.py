@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from lastcall.connections.allowance import reserve
 from lastcall.connections.switches import (
-    set_account_limit,
+    set_account_limits,
     set_account_switch,
     set_connection_limit,
     set_fleet_limit,
@@ -62,7 +62,7 @@ async def ask_until(site, test_clock, until: datetime, *, amount: int, held, wor
 @pytest.mark.clause("BUD-07")
 async def test_two_processes_of_one_account_never_pass_its_limit_together(site, test_clock: TestClock):
     await test_clock.freeze(START + timedelta(seconds=20))
-    await set_account_limit(site.db, None, site.worker.account_id, 10)
+    await set_account_limits(site.db, None, site.worker.account_id, requests_per_minute=10)
     other_process = await Database.open(site.db.url)
     try:
         answers = await asyncio.gather(
@@ -79,7 +79,7 @@ async def test_two_processes_of_one_account_never_pass_its_limit_together(site, 
 async def test_without_the_row_lock_two_processes_pass_the_limit(site, test_clock: TestClock):
     """The twin: the guard is the lock on the scope's row."""
     await test_clock.freeze(START + timedelta(seconds=20))
-    await set_account_limit(site.db, None, site.worker.account_id, 10)
+    await set_account_limits(site.db, None, site.worker.account_id, requests_per_minute=10)
     await reserve(site.db, site.worker, 1, None)
     source = await site.db.pool.fetchval("select pg_get_functiondef('reserve_allowance'::regproc)")
     charging = "    foreach v_scope in array v_scopes loop\n        perform allowance_charge"
@@ -103,7 +103,7 @@ async def test_no_minute_and_no_sixty_seconds_hold_more_than_the_limit(
     site, test_clock: TestClock, limit, steps, start
 ):
     await site.db.pool.execute("truncate allowances")
-    await set_account_limit(site.db, None, site.worker.account_id, limit)
+    await set_account_limits(site.db, None, site.worker.account_id, requests_per_minute=limit)
     now = START + timedelta(milliseconds=start)
     await test_clock.freeze(now)
     grants = []
@@ -190,7 +190,7 @@ async def test_the_lowest_of_the_three_limits_binds(site, test_clock: TestClock,
         case "fleet":
             await set_fleet_limit(site.db, None, 3)
         case "account":
-            await set_account_limit(site.db, None, site.worker.account_id, 3)
+            await set_account_limits(site.db, None, site.worker.account_id, requests_per_minute=3)
         case "connection":
             await set_connection_limit(site.db, None, site.club_id, site.connection_id, 3)
     answers = [await reserve(site.db, site.worker, 1, held) for _ in range(4)]

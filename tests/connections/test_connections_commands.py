@@ -14,7 +14,7 @@ from lastcall.connections.evidence import evidence_body
 from lastcall.connections.queries import connection_card, overview
 from lastcall.connections.states import Feature
 from lastcall.connections.switches import (
-    set_account_limit,
+    set_account_limits,
     set_connection_limit,
     set_connection_switch,
     set_fleet_limit,
@@ -87,7 +87,7 @@ async def test_a_limit_out_of_range_is_refused(site):
     for limit in (0, -1, 6001):
         for attempt in (
             set_fleet_limit(site.db, None, limit),
-            set_account_limit(site.db, None, site.worker.account_id, limit),
+            set_account_limits(site.db, None, site.worker.account_id, requests_per_minute=limit),
             set_connection_limit(site.db, None, site.club_id, site.connection_id, limit),
         ):
             with pytest.raises(Invalid) as refusal:
@@ -97,7 +97,7 @@ async def test_a_limit_out_of_range_is_refused(site):
 
 async def test_unknown_accounts_and_connections_are_not_found(site):
     with pytest.raises(NotFound):
-        await set_account_limit(site.db, None, new_id(), 5)
+        await set_account_limits(site.db, None, new_id(), requests_per_minute=5)
     with pytest.raises(NotFound):
         await set_connection_switch(site.db, None, site.club_id, new_id(), is_on=True)
 

@@ -19,10 +19,9 @@ from uuid import UUID
 import asyncpg
 
 from lastcall.clubs.service import add_club
-from lastcall.connections.accounts import add_account
 from lastcall.connections.connect import connect_club
 from lastcall.connections.states import Feature
-from lastcall.connections.switches import set_account_limit, set_connection_limit, set_fleet_limit
+from lastcall.connections.switches import set_account_limits, set_connection_limit, set_fleet_limit
 from lastcall.db.connect import connect
 from lastcall.db.database import Database
 from lastcall.db.embedded import EmbeddedServer
@@ -35,6 +34,7 @@ from lastcall.people.actor import Actor
 from lastcall.people.service import add_person
 from lastcall.schema import SCHEMA
 from lastcall.testing.barriers import Barriers
+from lastcall.testing.fleet import ready_account
 from lastcall.testing.nursery import Child, Nursery
 from lastcall.testing.shared_clock import SharedTime
 from lastcall.testing.waiting import eventually
@@ -131,7 +131,7 @@ class House:
         owner_id = await add_person(self.database, "owner@club.example", "Owner", operator=True)
         self.owner = Actor(owner_id, "Owner", is_operator=True)
         self.club_id = await add_club(self.database, None, "The Club", "the-club", "UTC", owner_id)
-        key = await add_account(self.database, None, "bot", self.seed.bot_id)
+        key = await ready_account(self.database, "bot", self.seed.bot_id)
         self.connection_id = await connect_club(
             self.database,
             None,
@@ -142,7 +142,7 @@ class House:
             features=[Feature.MEMBERSHIP_MANAGEMENT],
         )
         await set_fleet_limit(self.database, None, MANY)
-        await set_account_limit(self.database, None, key.account_id, MANY)
+        await set_account_limits(self.database, None, key.account_id, requests_per_minute=MANY)
         await set_connection_limit(self.database, self.owner, self.club_id, self.connection_id, MANY)
         self._environment |= {
             "LASTCALL_ACCOUNT": encode_id(key.account_id),

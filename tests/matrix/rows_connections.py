@@ -8,10 +8,11 @@ from tests.matrix.cases import Who, row
 from tests.matrix.world import World
 
 from lastcall.clubs.permissions import Permission
-from lastcall.connections import accounts, connect, restored, switches
+from lastcall.connections import accounts, connect, reassigning, restored, switches
 from lastcall.connections import queries as connections
 from lastcall.connections.states import AccountState, Feature
 from lastcall.people.scopes import Scope
+from lastcall.testing.fleet import ready_account
 
 
 async def connect_again(w: World, tx: Any, actor: Any) -> object:
@@ -25,6 +26,12 @@ async def connect_again(w: World, tx: Any, actor: Any) -> object:
         account_id=w.account_id,
         features=list(Feature),
     )
+
+
+async def reassign_away(w: World, tx: Any, actor: Any) -> object:
+    await ready_account(w.db, "other", "usr_other")
+    await accounts.set_account_state(w.db, None, w.account_id, AccountState.QUARANTINED)
+    return await reassigning.reassign_connection(w.db, actor, w.club_id, w.connection_id, None)
 
 
 def on_connection(function: Any, *values: Any, **named: Any) -> Any:
@@ -67,7 +74,17 @@ CONNECTIONS = [
             (accounts.add_account, lambda w, _, a: accounts.add_account(w.db, a, "other", "usr_other"), {}),
             (accounts.rotate_key, on_account(accounts.rotate_key), {}),
             (accounts.revoke_key, on_account(accounts.revoke_key), {}),
-            (accounts.set_account_state, on_account(accounts.set_account_state, AccountState.READY), {}),
+            (
+                accounts.set_account_state,
+                on_account(accounts.set_account_state, AccountState.DEGRADED),
+                {"variant": "take out"},
+            ),
+            (
+                accounts.set_account_state,
+                on_account(accounts.set_account_state, AccountState.READY),
+                {"variant": "let work", "is_recent": True},
+            ),
+            (reassigning.reassign_connection, reassign_away, {}),
             (connections.overview, lambda _, tx, a: connections.overview(tx, a), {}),
             (restored.restored, lambda w, _, a: restored.restored(w.db, a), {}),
             (
@@ -91,7 +108,11 @@ CONNECTIONS = [
                 {"variant": "let go on", "is_recent": True},
             ),
             (switches.set_fleet_limit, lambda w, _, a: switches.set_fleet_limit(w.db, a, 60), {}),
-            (switches.set_account_limit, on_account(switches.set_account_limit, 30), {}),
+            (
+                switches.set_account_limits,
+                on_account(switches.set_account_limits, requests_per_minute=30),
+                {},
+            ),
             (switches.set_connection_limit, on_connection(switches.set_connection_limit, 30), {}),
         )
     ),

@@ -19,7 +19,6 @@ from lastcall.clubs.queries import roles_of
 from lastcall.clubs.roles import RoleFields, create_role
 from lastcall.clubs.service import add_club
 from lastcall.clubs.staff import assign_role
-from lastcall.connections.accounts import add_account
 from lastcall.connections.connect import connect_club
 from lastcall.connections.states import Feature
 from lastcall.db.database import Database
@@ -40,6 +39,7 @@ from lastcall.people.scopes import Scope
 from lastcall.people.service import add_person
 from lastcall.people.sessions import Browser
 from lastcall.provider_settings import ProviderKind, ProviderSettings
+from lastcall.testing.fleet import ready_account
 from lastcall.testing.staff import change_role
 
 URL = "http://localhost:8420"
@@ -112,7 +112,7 @@ async def build(db: Database, needed: Collection[frozenset[Permission]]) -> Worl
         if one.preset_key is not None:
             await change_role(db, owner, club_id, one.id, assignable=[spare], provider_roles=[VRCHAT_ROLE])
     await assign_role(db, owner, club_id, spare, keeper.person_id)
-    key = await add_account(db, None, "porter", "usr_porter")
+    key = await ready_account(db, "porter", "usr_porter")
     connection_id = await connect_club(
         db,
         None,

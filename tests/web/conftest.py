@@ -19,7 +19,7 @@ from lastcall.cli.server import Server, bind, running_server
 from lastcall.clubs.queries import roles_of
 from lastcall.clubs.service import add_club
 from lastcall.clubs.staff import assign_role
-from lastcall.connections.accounts import NewKey, add_account
+from lastcall.connections.accounts import NewKey
 from lastcall.connections.connect import connect_club
 from lastcall.connections.states import Feature
 from lastcall.db.database import Database
@@ -30,6 +30,7 @@ from lastcall.people.actor import Actor
 from lastcall.people.service import add_person
 from lastcall.people.sign_in import make_sign_in_link, redeem_sign_in_link
 from lastcall.settings import Settings
+from lastcall.testing.fleet import ready_account
 from lastcall.testing.mail import MailSink
 from lastcall.testing.staff import change_role
 
@@ -87,7 +88,7 @@ async def build_world(db: Database) -> World:
         role = (await roles_of(tx, club_id))[-1]
     await change_role(db, owner, club_id, role.id, permissions=[])
     await assign_role(db, owner, club_id, role.id, actors["staff"].person_id)
-    key = await add_account(db, None, "porter", "usr_1")
+    key = await ready_account(db, "porter", "usr_1")
     connection_id = await connect_club(
         db,
         None,

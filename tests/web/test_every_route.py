@@ -22,7 +22,7 @@ from tests.web.route_lines import Line
 from lastcall.access.invites import InviteKind, create_invite
 from lastcall.access.requests import AgentSubject, record_join_request
 from lastcall.clubs.queries import read_settings, roles_of
-from lastcall.connections.accounts import add_account, rotate_key
+from lastcall.connections.accounts import rotate_key
 from lastcall.db.ids import decode_id, encode_id, new_id
 from lastcall.events.fields import EventFields
 from lastcall.events.queries import Publication
@@ -36,6 +36,7 @@ from lastcall.operations.services.lists import create_list
 from lastcall.people.api_tokens import create_token
 from lastcall.people.scopes import Scope
 from lastcall.people.sign_in import make_sign_in_link, redeem_sign_in_link
+from lastcall.testing.fleet import ready_account
 from lastcall.web.assets import Assets
 
 NOBODY = "0" * 26
@@ -271,7 +272,7 @@ async def test_every_worker_call_answers_every_wrong_way(
     calls = {route for route in routes_of(app) if route.split(" ", 1)[1].startswith(WORKER)}
     assert calls == {f"POST {WORKER}{call}" for call in CALLS}, "a worker call without a line"
     old, key = world.key, await rotate_key(world.db, None, world.key.account_id)
-    other = await add_account(world.db, None, "other", "usr_2")
+    other = await ready_account(world.db, "other", "usr_2")
     client = visit().client
 
     async def status(call: str, worker_key: str | None) -> int:

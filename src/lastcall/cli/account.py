@@ -69,11 +69,11 @@ async def switch(alias: str, position: str) -> None:
 async def limit(alias: str, requests_per_minute: int) -> None:
     """Set how many requests a minute this account may send to VRChat."""
     from lastcall.connections.accounts import account_named
-    from lastcall.connections.switches import set_account_limit
+    from lastcall.connections.switches import set_account_limits
 
     async with opened_database() as database:
         account_id = await account_named(database, alias)
-        await set_account_limit(database, None, account_id, requests_per_minute)
+        await set_account_limits(database, None, account_id, requests_per_minute=requests_per_minute)
     click.echo(f"{alias} may send {requests_per_minute} requests a minute.")
 
 

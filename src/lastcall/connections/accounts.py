@@ -12,11 +12,14 @@ from uuid import UUID
 
 from sqlalchemy import insert, select, update
 
+from lastcall.connections.account_states import SETTABLE, Mover, may_move, moves_of_operator
+from lastcall.connections.allocation import AccountHeld, account_unknown, hold_account
 from lastcall.connections.gates import lock_account, raise_gates_of_account
 from lastcall.connections.leases import end_open_leases
-from lastcall.connections.signals import key_drop, work
+from lastcall.connections.signals import CONNECTION_TOPIC, key_drop, work
 from lastcall.connections.states import AccountState, ConnectionState
 from lastcall.connections.tables import Account, Connection, WorkerKey
+from lastcall.db.bus import Hint
 from lastcall.db.clock import NOW
 from lastcall.db.database import Database
 from lastcall.db.ids import new_id
@@ -33,11 +36,6 @@ _KEY_BYTES = 32
 _ALIAS = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?")
 _PROVIDER_ID = re.compile(r"[A-Za-z0-9_-]{1,100}")
 
-SETTABLE_STATES = frozenset(
-    {AccountState.READY, AccountState.QUARANTINED, AccountState.RETIRING, AccountState.RETIRED}
-)
-"""What an operator may say of an account; the other states follow from what happens to it."""
-
 
 @dataclass(frozen=True)
 class NewKey:
@@ -49,9 +47,11 @@ class NewKey:
 
 
 async def add_account(db: Database, actor: Actor | None, alias: str, vrchat_user_id: str) -> NewKey:
-    """Add an account that was made for this purpose, and its first worker key; it is ready at once.
+    """Add an account that was made for this purpose, and its first worker key.
 
-    Raises ``Invalid`` for a malformed alias or id, ``Conflict`` when either is taken.
+    It is ``provisioning``: the key is good, and everything its collector asks is refused with 423 until an operator
+    says that it is ready (``set_account_state``). Raises ``Invalid`` for a malformed alias or id, ``Conflict`` when
+    either is taken.
     """
     require_operator(actor)
     if _ALIAS.fullmatch(alias) is None:
@@ -74,7 +74,10 @@ async def add_account(db: Database, actor: Actor | None, alias: str, vrchat_user
         await _refuse_taken(tx, alias, vrchat_user_id)
         await tx.execute(
             insert(Account).values(
-                id=account_id, alias=alias, vrchat_user_id=vrchat_user_id, state=AccountState.READY.value
+                id=account_id,
+                alias=alias,
+                vrchat_user_id=vrchat_user_id,
+                state=AccountState.PROVISIONING.value,
             )
         )
         key = await _put_new_key(tx, account_id)
@@ -100,7 +103,7 @@ async def revoke_key(db: Database, actor: Actor | None, account_id: UUID) -> Non
     async with db.transaction() as tx:
         await lock_account(tx, account_id)
         await hold_operator(tx, actor)
-        await _require_known(tx, account_id)
+        await hold_account(tx, account_id)
         await tx.execute(
             update(WorkerKey)
             .where(WorkerKey.account_id == account_id, WorkerKey.revoked_at.is_(None))
@@ -111,45 +114,41 @@ async def revoke_key(db: Database, actor: Actor | None, account_id: UUID) -> Non
 
 
 async def set_account_state(db: Database, actor: Actor | None, account_id: UUID, state: AccountState) -> None:
-    """Put an account back to work (``ready``: after a new sign-in or a cooldown) or take it out of it.
+    """Put an account to work or back to it (``ready``: it was made, it signed in again), or take it out of it.
 
-    Ready also brings its connections back from ``auth_required``. Any other state ends its leases.
+    Any state but ready ends its leases; what was sent is still settled (WRK-06). Ready also brings its connections
+    back from ``auth_required``: a look at the group says where they stand. Raises ``Invalid`` for a state that no
+    person sets, ``Conflict`` for a move that is not in ``MOVES``, and for ``retired`` as long as it has a
+    connection. Letting an account work needs a person who has just shown that it is them.
     """
     require_operator(actor)
-    if state not in SETTABLE_STATES:
+    if state not in SETTABLE:
         raise Invalid(
             "account_state_not_settable",
             f"An account cannot be set to “{state.value}” by hand.",
-            advice=f"Choose one of: {', '.join(sorted(SETTABLE_STATES))}.",
+            advice=f"Choose one of: {', '.join(sorted(SETTABLE))}.",
             field="state",
         )
+    if actor is not None and state is AccountState.READY:
+        actor.require_recent()
     async with db.transaction() as tx:
         await lock_account(tx, account_id)
+        gates = await raise_gates_of_account(tx, account_id)
         await hold_operator(tx, actor)
-        await _require_known(tx, account_id)
+        _refuse_move(await hold_account(tx, account_id), state)
         await tx.execute(
             update(Account)
             .where(Account.id == account_id)
             .values(state=state.value, cooldown_until=None, updated_at=NOW)
         )
         if state is AccountState.READY:
-            await tx.execute(
-                update(Connection)
-                .where(
-                    Connection.account_id == account_id,
-                    Connection.state == ConnectionState.AUTH_REQUIRED.value,
-                )
-                .values(
-                    state=ConnectionState.ACTIVE.value,
-                    consecutive_failures=0,
-                    backoff_until=None,
-                    updated_at=NOW,
-                )
-            )
+            await _bring_back(tx, account_id)
         else:
-            await end_open_leases(tx, await raise_gates_of_account(tx, account_id))
+            await end_open_leases(tx, gates)
         tx.publish(key_drop(account_id))
         tx.publish(work(account_id))
+        for club_id in {club_id for club_id, _ in gates}:
+            tx.publish(Hint(club_id, CONNECTION_TOPIC))
         await _audit(tx, actor, "account.state_set", account_id, state=state.value)
 
 
@@ -175,7 +174,7 @@ async def _put_new_key(tx: Transaction, account_id: UUID) -> NewKey:
         .returning(Account.credential_generation)
     )
     if generation is None:
-        raise _unknown()
+        raise account_unknown()
     key = KEY_PREFIX + secrets.token_urlsafe(_KEY_BYTES)
     await tx.execute(
         insert(WorkerKey).values(account_id=account_id, generation=generation, key_hash=token_hash(key))
@@ -197,14 +196,28 @@ async def _refuse_taken(tx: Transaction, alias: str, vrchat_user_id: str) -> Non
         )
 
 
-async def _require_known(tx: Transaction, account_id: UUID) -> None:
-    if await tx.scalar(select(Account.id).where(Account.id == account_id)) is None:
-        raise _unknown()
+def _refuse_move(account: AccountHeld, to: AccountState) -> None:
+    if not may_move(Mover.OPERATOR, account.state, to):
+        raise Conflict(
+            "account_state_move",
+            f"An account that is {account.state.words} cannot be set to {to.words}.",
+            advice=f"Choose from: {', '.join(one.words for one in moves_of_operator(account.state))}.",
+        )
+    if to is AccountState.RETIRED and account.connections:
+        raise Conflict(
+            "account_has_connections",
+            f"This account still serves {account.connections} of the clubs.",
+            advice="Set it to retiring, give each of its connections to another account, and retire it then.",
+        )
 
 
-def _unknown() -> NotFound:
-    return NotFound(
-        "account_unknown", "There is no such account.", advice="`lastcall account list` shows them."
+async def _bring_back(tx: Transaction, account_id: UUID) -> None:
+    await tx.execute(
+        update(Connection)
+        .where(Connection.account_id == account_id, Connection.state == ConnectionState.AUTH_REQUIRED.value)
+        .values(
+            state=ConnectionState.ACTIVE.value, consecutive_failures=0, backoff_until=None, updated_at=NOW
+        )
     )
 
 

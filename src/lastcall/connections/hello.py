@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
 from uuid import UUID
 
 from sqlalchemy import text
@@ -42,6 +43,10 @@ _NOTE = text("""
     values (:account_id, :worker_id, :journal_id, :release, lastcall_now())
     on conflict (account_id, worker_id) do update
     set journal_id = excluded.journal_id, release = excluded.release, last_hello_at = excluded.last_hello_at
+""")
+_AGE = text("""
+    update accounts set joined_on = :joined_on, updated_at = lastcall_now()
+    where id = :account_id and joined_on is distinct from :joined_on
 """)
 _IS_NEWS = text("""
     insert into unknown_submissions (club_id, connection_id, nonce, operation_id, reported_at)
@@ -83,8 +88,11 @@ class Welcome:
     frozen_connections: tuple[UUID, ...]
 
 
-async def say_hello(db: Database, worker: Worker, journal: Journal, release: str) -> Welcome:
-    """Take a worker in before it leases anything.
+async def say_hello(
+    db: Database, worker: Worker, journal: Journal, release: str, joined_on: date | None = None
+) -> Welcome:
+    """Take a worker in before it leases anything. ``joined_on``: the day on which VRChat says the account was made,
+    where the worker knows it; it decides how many writes a day the account may make.
 
     Its earlier process is over: its open leases end and their tokens are passed over, and whoever
     registered returns its claims and settles its open submissions from what the journal proves. A
@@ -102,6 +110,8 @@ async def say_hello(db: Database, worker: Worker, journal: Journal, release: str
         # Read again under the gates: only this worker's own leases may be ended.
         leases = (await tx.execute(_LEASES_OF_WORKER, about)).all()
         await end_open_leases(tx, sorted((row.club_id, row.connection_id) for row in leases))
+        if joined_on is not None:
+            await tx.execute(_AGE, {"account_id": worker.account_id, "joined_on": joined_on})
         findings = await hello_said(
             tx,
             HelloFacts(

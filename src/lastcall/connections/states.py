@@ -21,6 +21,10 @@ class AccountState(StrEnum):
     RETIRING = "retiring"
     RETIRED = "retired"
 
+    @property
+    def words(self) -> str:
+        return self.value.replace("_", " ")
+
 
 class ConnectionState(StrEnum):
     """Where a connection stands. Operations run in ``active`` and ``degraded`` only."""

@@ -16,9 +16,17 @@ from lastcall.clubs.activity import COMMAND_LINE, log
 from lastcall.clubs.gates import hold_gate
 from lastcall.clubs.permissions import Permission
 from lastcall.clubs.policy import require
+from lastcall.connections.allocation import account_unknown, hold_account
 from lastcall.connections.gates import lock_account, lock_fleet, raise_gate
 from lastcall.connections.signals import CONNECTION_TOPIC, key_drop, work
-from lastcall.connections.tables import ALLOWANCE_MOST, Account, Connection, FleetSettings
+from lastcall.connections.tables import (
+    ALLOWANCE_MOST,
+    CAPACITY_MOST,
+    WRITES_MOST,
+    Account,
+    Connection,
+    FleetSettings,
+)
 from lastcall.db.bus import Hint
 from lastcall.db.clock import NOW
 from lastcall.db.database import Database
@@ -85,7 +93,7 @@ async def thaw_connection(db: Database, actor: Actor | None, club_id: UUID, conn
 async def set_fleet_limit(db: Database, actor: Actor | None, requests_per_minute: int) -> None:
     """Set how many provider requests a minute all accounts share."""
     require_operator(actor)
-    _check_limit(requests_per_minute)
+    _check_range("requests_per_minute", requests_per_minute)
     async with db.transaction() as tx:
         await hold_operator(tx, actor)
         await tx.execute(update(FleetSettings).values(requests_per_minute=requests_per_minute))
@@ -95,22 +103,41 @@ async def set_fleet_limit(db: Database, actor: Actor | None, requests_per_minute
         )
 
 
-async def set_account_limit(
-    db: Database, actor: Actor | None, account_id: UUID, requests_per_minute: int
+async def set_account_limits(
+    db: Database,
+    actor: Actor | None,
+    account_id: UUID,
+    *,
+    requests_per_minute: int | None = None,
+    writes_per_day: int | None = None,
+    capacity: int | None = None,
+    reserved_headroom: int | None = None,
 ) -> None:
-    """Set how many provider requests a minute the account may make."""
+    """Set what is given and leave the rest: the account's requests a minute, its writes a day once it is grown, how
+    many connections it serves at most, and how many of those places are not given out by themselves. A capacity below
+    what it serves already takes nothing away."""
     require_operator(actor)
-    _check_limit(requests_per_minute)
+    asked = {
+        "requests_per_minute": requests_per_minute,
+        "writes_per_day": writes_per_day,
+        "capacity": capacity,
+        "reserved_headroom": reserved_headroom,
+    }
+    values: dict[str, int] = {name: value for name, value in asked.items() if value is not None}
+    for name, value in values.items():
+        _check_range(name, value)
     async with db.transaction() as tx:
         await hold_operator(tx, actor)
-        await _set_on_account(tx, account_id, {"requests_per_minute": requests_per_minute})
-        await audit(
-            tx,
-            actor.person_id if actor else None,
-            "account.limit",
-            str(account_id),
-            per_minute=requests_per_minute,
-        )
+        now = await hold_account(tx, account_id)
+        if values.get("reserved_headroom", now.reserved_headroom) > values.get("capacity", now.capacity):
+            raise Invalid(
+                "headroom_above_capacity",
+                "More places would be kept free than the account has.",
+                advice="Lower the headroom, or raise the capacity.",
+                field="reserved_headroom",
+            )
+        await _set_on_account(tx, account_id, dict(values))
+        await audit(tx, actor.person_id if actor else None, "account.limit", str(account_id), **values)
 
 
 async def set_connection_limit(
@@ -119,7 +146,7 @@ async def set_connection_limit(
     """Set how many of the account's requests a minute this connection may use. Operators only: the account is
     shared by clubs."""
     require_operator(actor)
-    _check_limit(requests_per_minute)
+    _check_range("requests_per_minute", requests_per_minute)
     async with db.transaction() as tx:
         await hold_gate(tx, club_id)
         await hold_operator(tx, actor)
@@ -155,13 +182,22 @@ def connection_unknown() -> NotFound:
     return NotFound("connection_unknown", "There is no such connection.")
 
 
-def _check_limit(requests_per_minute: int) -> None:
-    if not 1 <= requests_per_minute <= ALLOWANCE_MOST:
+_RANGES = {
+    "requests_per_minute": (1, ALLOWANCE_MOST, "requests a minute"),
+    "writes_per_day": (1, WRITES_MOST, "writes a day"),
+    "capacity": (1, CAPACITY_MOST, "clubs"),
+    "reserved_headroom": (0, CAPACITY_MOST, "places kept free"),
+}
+
+
+def _check_range(name: str, value: int) -> None:
+    least, most, what = _RANGES[name]
+    if not least <= value <= most:
         raise Invalid(
             "limit_out_of_range",
-            f"A limit of {requests_per_minute} requests a minute is out of range.",
-            advice=f"Choose a number from 1 to {ALLOWANCE_MOST}.",
-            field="requests_per_minute",
+            f"A limit of {value} {what} is out of range.",
+            advice=f"Choose a number from {least} to {most}.",
+            field=name,
         )
 
 
@@ -170,7 +206,7 @@ async def _set_on_account(tx: Transaction, account_id: UUID, values: dict[str, o
         update(Account).where(Account.id == account_id).values(**values, updated_at=NOW).returning(Account.id)
     )
     if changed is None:
-        raise NotFound("account_unknown", "There is no such account.")
+        raise account_unknown()
     tx.publish(key_drop(account_id))
     tx.publish(work(account_id))
 

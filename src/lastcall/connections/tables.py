@@ -3,7 +3,7 @@ a club."""
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import date, datetime
 from enum import StrEnum
 from typing import Any
 from uuid import UUID
@@ -33,6 +33,14 @@ CONNECTION_ALLOWANCE = 4
 ALLOWANCE_MOST = 6000
 """The highest number an operator may set; VRChat's patience ends far below it."""
 
+CAPACITY = 100
+RESERVED_HEADROOM = 15
+"""How many clubs an account serves at most, and how many of those places are not given out by themselves."""
+WRITES_PER_DAY = 1000
+"""Writes a day of an account that is grown; our own figure, VRChat names none."""
+CAPACITY_MOST = 10_000
+WRITES_MOST = 100_000
+
 _ALLOWANCE_RANGE = f"requests_per_minute between 1 and {ALLOWANCE_MOST}"
 
 
@@ -56,13 +64,19 @@ class FleetSettings(Base):
 
 class Account(Base):
     """A VRChat account made for this purpose. Its password and cookies live with its collector, never
-    here."""
+    here.
+
+    ``joined_on``: the day on which VRChat says it was made, as its collector reported; a young one writes less.
+    """
 
     __tablename__ = "accounts"
     __table_args__ = (
         CheckConstraint(_one_of("state", AccountState), name="state"),
         CheckConstraint("state <> 'cooldown' or cooldown_until is not null", name="cooldown"),
         CheckConstraint(_ALLOWANCE_RANGE, name="range"),
+        CheckConstraint(f"capacity between 1 and {CAPACITY_MOST}", name="capacity"),
+        CheckConstraint("reserved_headroom between 0 and capacity", name="headroom"),
+        CheckConstraint(f"writes_per_day between 1 and {WRITES_MOST}", name="writes"),
     )
 
     id: Mapped[UUID] = mapped_column(primary_key=True, default=new_id)
@@ -73,6 +87,10 @@ class Account(Base):
     requests_per_minute: Mapped[int] = mapped_column(server_default=text(str(ACCOUNT_ALLOWANCE)))
     credential_generation: Mapped[int] = mapped_column(server_default=text("0"))
     cooldown_until: Mapped[datetime | None]
+    capacity: Mapped[int] = mapped_column(server_default=text(str(CAPACITY)))
+    reserved_headroom: Mapped[int] = mapped_column(server_default=text(str(RESERVED_HEADROOM)))
+    writes_per_day: Mapped[int] = mapped_column(server_default=text(str(WRITES_PER_DAY)))
+    joined_on: Mapped[date | None]
     created_at: Mapped[datetime] = mapped_column(server_default=text("lastcall_now()"))
     updated_at: Mapped[datetime] = mapped_column(server_default=text("lastcall_now()"))
 
@@ -107,7 +125,7 @@ class AllowanceUse(Base):
 
     ``scope`` is ``fleet``, ``account:<id>`` or ``connection:<id>``. The two arrays run side by side: how
     much was granted, in slots of 100 ms each named by its end, so that a row never holds more than 600 of
-    them.
+    them. An account's row also counts the writes of its present day, by UTC.
     """
 
     __tablename__ = "allowances"
@@ -122,6 +140,8 @@ class AllowanceUse(Base):
         ARRAY(TIMESTAMP(timezone=True)), server_default=text("'{}'")
     )
     recent_granted: Mapped[list[int]] = mapped_column(ARRAY(Integer), server_default=text("'{}'"))
+    writes_day: Mapped[date | None]
+    writes: Mapped[int] = mapped_column(server_default=text("0"))
 
 
 class Connection(TenantTable, Base):

@@ -16,7 +16,7 @@ from lastcall.clubs.tables import Club
 from lastcall.connections.accounts import add_account, rotate_key, set_account_state
 from lastcall.connections.connect import connect_club
 from lastcall.connections.states import AccountState, Feature
-from lastcall.connections.switches import set_account_limit, set_connection_limit, set_fleet_limit
+from lastcall.connections.switches import set_account_limits, set_connection_limit, set_fleet_limit
 from lastcall.connections.tables import Account, Connection
 from lastcall.db.clock import NOW
 from lastcall.db.database import Database
@@ -60,7 +60,7 @@ async def ensure_club(db: Database, seed: Seed) -> DemoClub:
         key = await add_account(db, owner, "demo", seed.bot_id)
     else:
         key = await rotate_key(db, owner, account_id)
-        await set_account_state(db, owner, account_id, AccountState.READY)
+    await set_account_state(db, None, key.account_id, AccountState.READY)
     async with db.read() as tx:
         connection_id = await tx.scalar(
             select(Connection.id).where(Connection.club_id == club_id, Connection.state != "disconnected")
@@ -76,7 +76,7 @@ async def ensure_club(db: Database, seed: Seed) -> DemoClub:
             features=[Feature.MEMBERSHIP_MANAGEMENT],
         )
     await set_fleet_limit(db, owner, REQUESTS_PER_MINUTE)
-    await set_account_limit(db, owner, key.account_id, REQUESTS_PER_MINUTE)
+    await set_account_limits(db, owner, key.account_id, requests_per_minute=REQUESTS_PER_MINUTE)
     await set_connection_limit(db, owner, club_id, connection_id, REQUESTS_PER_MINUTE)
     return DemoClub(owner, club_id, connection_id, key.account_id, key.key)
 

@@ -125,6 +125,10 @@ REASONS: dict[str, Reason] = {
     "submission_not_attempted": Reason("Not sent", f"It was stopped before anything left. {_REVIEW}"),
     "authentication": Reason("Account must sign in again", "Ask the operator to sign the account in."),
     "rate_limit": Reason("VRChat asked to slow down", "Wait a while, then queue it anew."),
+    "daily_write_cap": Reason(
+        "Account's writes of the day are used up",
+        "Queue it anew for tomorrow (UTC), or ask the operator for more writes a day.",
+    ),
     "timeout": Reason(
         "VRChat did not answer in time", "Wait a while; look in VRChat first if the outcome is unknown."
     ),

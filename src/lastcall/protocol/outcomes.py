@@ -47,11 +47,20 @@ class Code(StrEnum):
     TIMEOUT = "timeout"
     NETWORK = "network"
     RATE_LIMIT = "rate_limit"
+    DAILY_WRITE_CAP = "daily_write_cap"
+    """The account has used up the writes of its day; the delay is until the next one begins for it."""
     TRANSIENT = "transient"
     PROVIDER_UNAVAILABLE = "provider_unavailable"
 
 
 TRANSIENT_CODES = frozenset(
-    {Code.TIMEOUT, Code.NETWORK, Code.RATE_LIMIT, Code.TRANSIENT, Code.PROVIDER_UNAVAILABLE}
+    {
+        Code.TIMEOUT,
+        Code.NETWORK,
+        Code.RATE_LIMIT,
+        Code.DAILY_WRITE_CAP,
+        Code.TRANSIENT,
+        Code.PROVIDER_UNAVAILABLE,
+    }
 )
 """Before the authorization these defer an operation; every other code rejects it."""

@@ -20,6 +20,7 @@ _WORDS = {
     "connection.kill_switch": "Threw the connection's switch",
     "connection.limit": "Set the connection's limit",
     "connection.new_epoch": "Began a new epoch of the connection",
+    "connection.reassigned": "Gave the connection to another account",
     "connection.thawed": "Unfroze the connection",
     "event.calendar_read": "Read a calendar",
     "event.cancelled": "Cancelled an event",

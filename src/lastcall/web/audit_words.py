@@ -14,7 +14,7 @@ _WORDS = {
     "account.key_revoked": "Took an account's worker key away",
     "account.key_rotated": "Made a new worker key for an account",
     "account.kill_switch": "Threw an account's switch",
-    "account.limit": "Set an account's limit",
+    "account.limit": "Set an account's limits",
     "account.state_set": "Set an account's state",
     "api_token.created": "Made an API token",
     "api_token.revoked": "Revoked an API token",

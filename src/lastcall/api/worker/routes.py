@@ -84,7 +84,7 @@ async def hello(request: WorkerRequest, services: NamedDependency[WorkerServices
         call.is_journal_intact,
         [reported(submission) for submission in call.submissions],
     )
-    welcome = await say_hello(services.db, worker, journal, call.release)
+    welcome = await say_hello(services.db, worker, journal, call.release, call.joined_on)
     services.board.saw(worker.account_id, worker.worker_id)
     return answer(
         HelloAnswer(
@@ -153,13 +153,14 @@ async def release(request: WorkerRequest, services: NamedDependency[WorkerServic
 async def allowance(request: WorkerRequest, services: NamedDependency[WorkerServices]) -> Answer:
     call, worker = await admit(request, services.keys, Allowance)
     held = None if call.lease is None else lease_held(call.lease)
-    reservation = await reserve(services.db, worker, call.amount, held)
+    reservation = await reserve(services.db, worker, call.amount, held, is_write=call.is_write)
     return answer(
         AllowanceAnswer(
             is_granted=reservation.is_granted,
             limit=reservation.limit,
             window_ms=0 if reservation.window is None else milliseconds(reservation.window),
             retry_ms=0 if reservation.retry is None else milliseconds_up(reservation.retry),
+            is_daily_cap=reservation.is_daily_cap,
         )
     )
 

@@ -2,6 +2,10 @@
 -- reservation is its own short transaction; its locks are taken in the order fleet, account, connection and never
 -- inside another lock.
 
+-- They took no p_is_write once.
+drop function if exists reserve_allowance(uuid, uuid, uuid, integer);
+drop function if exists worker_allowance(uuid, integer, uuid, uuid, uuid, timestamptz, bigint, integer);
+
 -- A window's first use starts at a moment of its own, so that nothing beats on the clock's minute: each account
 -- opens somewhere in the first ten seconds, elsewhere in every minute, and everybody can tell where beforehand.
 create or replace function allowance_opening(p_account uuid, p_window timestamptz) returns timestamptz
@@ -66,10 +70,43 @@ as $$
      where a.scope = p_scope
 $$;
 
+-- How many writes the account may make on p_day (of UTC). An account that VRChat knows for less than a week writes 50
+-- a day, for less than a month 200, and never more than its operator allows. These are our own figures: VRChat names
+-- none, but a new account that writes much is what its moderators look for. One of unknown age counts as grown.
+create or replace function writes_allowed(p_joined_on date, p_writes_per_day integer, p_day date) returns integer
+language sql immutable
+as $$
+    select least(p_writes_per_day,
+                 case when p_day - p_joined_on < 7 then 50
+                      when p_day - p_joined_on < 30 then 200
+                      else p_writes_per_day end)
+$$;
+
+-- How many of them are reserved already.
+create or replace function writes_reserved(p_account uuid, p_day date) returns integer
+language sql stable
+as $$
+    select coalesce(
+        (select a.writes from allowances a where a.scope = 'account:' || p_account and a.writes_day = p_day), 0)
+$$;
+
+-- When to come back after p_day is used up: with the next day, each account at a moment of its own in the first ten
+-- minutes, and within a day at most.
+create or replace function next_writes_at(p_account uuid, p_day date, p_now timestamptz) returns timestamptz
+language sql immutable
+as $$
+    select least(p_now + interval '1 day',
+                 (p_day + 1)::timestamp at time zone 'UTC' + interval '1 ms' * ((h % 600000 + 600000) % 600000)::integer)
+      from hashtextextended(p_account::text, p_day - date '2000-01-01') as h
+$$;
+
 -- Reserves p_amount requests for the account alone (p_connection null: the identity read) or for one of its
--- connections. Outcomes: granted, denied (retry_at says when to ask again), too_low (no wait will help), or an
--- obstacle of account or connection. ``least_limit`` is the lowest limit that was charged.
-create or replace function reserve_allowance(p_account uuid, p_club uuid, p_connection uuid, p_amount integer)
+-- connections; with p_is_write one of them is a write, which counts for its day from now on, whatever becomes of it
+-- (BUD-04). Outcomes: granted, denied or write_cap (retry_at says when to ask again), too_low (no wait will help), or
+-- an obstacle of account or connection. ``least_limit`` is the lowest limit that was charged.
+create or replace function reserve_allowance(
+    p_account uuid, p_club uuid, p_connection uuid, p_amount integer, p_is_write boolean
+)
 returns table (outcome text, least_limit integer, judged_at timestamptz, window_ends_at timestamptz, retry_at timestamptz)
 language plpgsql volatile
 as $$
@@ -78,6 +115,7 @@ declare
     v_limits integer[];
     v_scope text;
     v_use allowances;
+    v_day date;
 begin
     if p_connection is not null then
         v_scopes := v_scopes || ('connection:' || p_connection);
@@ -109,6 +147,16 @@ begin
         return;
     end if;
 
+    v_day := (judged_at at time zone 'UTC')::date;
+    if p_is_write and writes_reserved(p_account, v_day) >= (
+        select writes_allowed(a.joined_on, a.writes_per_day, v_day) from accounts a where a.id = p_account
+    ) then
+        outcome := 'write_cap';
+        retry_at := next_writes_at(p_account, v_day, judged_at);
+        return next;
+        return;
+    end if;
+
     retry_at := judged_at;
     for i in 1 .. cardinality(v_scopes) loop
         select * into v_use from allowances a where a.scope = v_scopes[i];
@@ -124,6 +172,11 @@ begin
     foreach v_scope in array v_scopes loop
         perform allowance_charge(v_scope, p_amount, judged_at);
     end loop;
+    if p_is_write then
+        update allowances a
+           set writes_day = v_day, writes = case when a.writes_day = v_day then a.writes else 0 end + 1
+         where a.scope = 'account:' || p_account;
+    end if;
     outcome := 'granted';
     retry_at := null;
     window_ends_at := date_trunc('minute', judged_at, 'UTC') + interval '1 minute';
@@ -135,7 +188,7 @@ $$;
 -- under its locks: a reservation authorizes nothing, authorize judges both again.
 create or replace function worker_allowance(
     p_account uuid, p_generation integer, p_worker uuid, p_club uuid, p_connection uuid, p_epoch timestamptz,
-    p_token bigint, p_amount integer
+    p_token bigint, p_amount integer, p_is_write boolean
 )
 returns table (outcome text, least_limit integer, judged_at timestamptz, window_ends_at timestamptz, retry_at timestamptz)
 language plpgsql volatile
@@ -153,7 +206,7 @@ begin
     if outcome is not null then
         return next;
     else
-        return query select * from reserve_allowance(p_account, p_club, p_connection, p_amount);
+        return query select * from reserve_allowance(p_account, p_club, p_connection, p_amount, p_is_write);
     end if;
 end
 $$;

@@ -14,7 +14,7 @@ from lastcall.api.v1.answers import answers
 from lastcall.api.v1.shapes import Id, Input, PathId, Shape, known
 from lastcall.connections.queries import AccountLine, ConnectionLine, Overview, overview
 from lastcall.connections.switches import (
-    set_account_limit,
+    set_account_limits,
     set_account_switch,
     set_connection_limit,
     set_connection_switch,
@@ -126,7 +126,7 @@ async def limit_account(
     data: JSONBody[RateLimit],
 ) -> None:
     """Set what one account may use."""
-    await set_account_limit(db, actor, known(account_id), data.requests_per_minute)
+    await set_account_limits(db, actor, known(account_id), requests_per_minute=data.requests_per_minute)
 
 
 @put(
