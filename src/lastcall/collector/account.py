@@ -15,6 +15,7 @@ from lastcall.collector.waiting import first_of
 from lastcall.collector.windows import Window, Windows
 from lastcall.protocol.constants import IDENTITY_AGE, RETRY_DELAY_LEAST
 from lastcall.protocol.messages import Allowance, AllowanceAnswer, Call, LeaseRef, Message
+from lastcall.protocol.outcomes import Code
 from lastcall.protocol.steps import Step
 from lastcall.vrchat.errors import Authentication, AuthRequired, ProviderFault, RateLimit, Transient
 from lastcall.vrchat.session import Session
@@ -27,11 +28,12 @@ Answered = TypeVar("Answered", bound=Message)
 
 
 class NoAllowance(Exception):
-    """No requests are free soon enough; ``retry_after`` seconds from now some may be."""
+    """No requests are free soon enough; ``retry_after`` seconds from now some may be. ``code`` says of which kind."""
 
-    def __init__(self, retry_after: float) -> None:
-        super().__init__(f"no provider requests are free for {retry_after:.0f} s")
+    def __init__(self, retry_after: float, code: Code = Code.RATE_LIMIT) -> None:
+        super().__init__(f"no provider requests are free for {retry_after:.0f} s ({code})")
         self.retry_after = retry_after
+        self.code = code
 
 
 class BudgetTooLow(Exception):
@@ -112,24 +114,29 @@ class Account:
 
     # --- requests to VRChat
 
-    async def reserve(self, amount: int, lease: LeaseRef | None, until: float) -> float:
+    async def reserve(
+        self, amount: int, lease: LeaseRef | None, until: float, *, is_write: bool = False
+    ) -> float:
         """Reserve requests on the server, waiting for them until ``until`` at most; how long they may be
         used.
 
-        Both are times of the boot clock, the second counted from before the granting call. Raises
+        Both are times of the boot clock, the second counted from before the granting call. ``is_write``: one of them
+        is a write, of which an account has so many a day. Raises
         ``BudgetTooLow``, ``NoAllowance`` and ``Stopping``.
         """
         while True:
             self.check()
             asked_at = self.clock.boot()
-            answer = await self.call(Allowance, AllowanceAnswer, amount=amount, lease=lease)
+            answer = await self.call(
+                Allowance, AllowanceAnswer, amount=amount, lease=lease, is_write=is_write
+            )
             if answer.is_granted:
                 return asked_at + answer.window_ms / 1000
             if answer.limit < amount:
                 raise BudgetTooLow
             retry = max(answer.retry_ms / 1000, RETRY_DELAY_LEAST.total_seconds())
             if self.clock.boot() + retry > until:
-                raise NoAllowance(retry)
+                raise NoAllowance(retry, Code.DAILY_WRITE_CAP if answer.is_daily_cap else Code.RATE_LIMIT)
             await self.pause(retry)
 
     async def prove_identity(self, until: float) -> None:

@@ -108,7 +108,7 @@ class Operation:
             await self._reject(Code.BUDGET_TOO_LOW)
             return None
         except NoAllowance as full:
-            await self._defer(Code.RATE_LIMIT, full.retry_after)
+            await self._defer(full.code, full.retry_after)
             return None
         except ProviderFault as fault:
             return await self._fail(await self._looked_into(fault))
@@ -135,7 +135,7 @@ class Operation:
         account.check()
         if self._slots is None:
             raise NoAllowance(RETRY_DELAY_USUAL.total_seconds())
-        reserved_until = await account.reserve(kind.cost, lease.ref, until)
+        reserved_until = await account.reserve(kind.cost, lease.ref, until, is_write=True)
         await account.prove_identity(reserved_until)  # the waits above may have outlived the first proof
         self._charge()
         own = await read_own_member(account.transport, lease.group_id, account.vrchat_user_id)

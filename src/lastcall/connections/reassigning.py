@@ -25,6 +25,7 @@ from lastcall.errors import Conflict
 from lastcall.people.actor import Actor, require_operator
 from lastcall.people.holding import hold_operator
 
+
 async def reassign_connection(
     db: Database, actor: Actor | None, club_id: UUID, connection_id: UUID, account_id: UUID | None
 ) -> UUID:
