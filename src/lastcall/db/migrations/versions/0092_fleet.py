@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "0092_fleet"
-down_revision = "0090_connection_life"
+down_revision = "0096_telemetry"
 branch_labels = None
 depends_on = None
 
