@@ -20,15 +20,15 @@ from lastcall.web.build import npm
 
 FOLDER = Path(__file__).parent / "npm"
 ACTIONS = [
-    "group.user.join",
+    "group.member.join",
     "group.request.reject",
     "group.invite.create",
     "group.invite.cancel",
-    "group.user.kick",
+    "group.member.remove",
     "group.user.ban",
     "group.user.unban",
-    "group.role.assign",
-    "group.role.unassign",
+    "group.member.role.assign",
+    "group.member.role.unassign",
     "group.post.create",
     "group.post.update",
     "group.post.delete",

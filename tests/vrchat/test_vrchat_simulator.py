@@ -270,6 +270,8 @@ async def test_every_edit_changes_what_is_read(simulator: Simulator, transport: 
         "befriend": {"user_id": seed.bot_id, "other_id": seed.members[1]},
         "unfriend": {"user_id": seed.bot_id, "other_id": seed.members[1]},
         "open_instance": {"world_id": seed.world_ids[0], "number": "1"},
+        "enter_instance": {"location": location, "user_id": seed.members[1]},
+        "leave_instance": {"location": location, "user_id": seed.members[1]},
         "close_instance": {"location": location},
         "empty_instance": {"location": location},
         "take_grant": {"user_id": seed.bot_id, "grant": "group-bans-manage"},
@@ -278,6 +280,8 @@ async def test_every_edit_changes_what_is_read(simulator: Simulator, transport: 
         "add_member": {"user_id": seed.strangers[0]},
         "ban": {"user_id": seed.strangers[1]},
         "unban": {"user_id": seed.strangers[1]},
+        "invite": {"user_id": seed.strangers[3]},
+        "block": {"user_id": seed.strangers[4]},
         "ask_to_join": {"user_id": seed.strangers[2]},
         "join_many_groups": {"user_id": seed.strangers[2]},
         "withdraw_request": {"user_id": seed.strangers[2]},
@@ -286,8 +290,12 @@ async def test_every_edit_changes_what_is_read(simulator: Simulator, transport: 
         "delete_role": {"role_id": seed.role_ids[3]},
         "transfer": {"user_id": seed.members[2]},
         "set_privacy": {"privacy": "private"},
+        "set_join_state": {"join_state": "closed"},
+        "rename": {"to": "Another Name"},
+        "log": {"event": "group.update", "user_id": seed.members[0]},
+        "age": {"user_id": seed.bot_id, "joined_on": "2026-08-01"},
     }
-    assert {*arguments, "end_sessions"} == set(EDITS)
+    assert {*arguments, "end_sessions", "delete_group"} == set(EDITS)
     for name, values in arguments.items():
         edit(simulator.clock, simulator.world, seed.group_id, name, **values)
         after = state()
@@ -295,6 +303,9 @@ async def test_every_edit_changes_what_is_read(simulator: Simulator, transport: 
         before = after
     own = await evidence.read_own_member(transport, seed.group_id, seed.bot_id)
     assert (own.owner_id, own.privacy, len(own.roles)) == (seed.members[2], "private", 3)
+    edit(simulator.clock, simulator.world, seed.group_id, "delete_group")
+    with pytest.raises(errors.NoGroup):
+        await evidence.read_own_member(transport, seed.group_id, seed.bot_id)
 
 
 # ------------------------------------------------------------------------------------- from another process
@@ -306,7 +317,7 @@ async def test_another_process_can_do_and_see_the_same(simulator: Simulator, tra
     await remote.arm(faults.hold("far", "applied"), method="PUT")
     sending = asyncio.create_task(transport.send_once("PUT", role_path(simulator)))
     await remote.reached("far")
-    assert [entry.action for entry in await remote.ledger()] == ["group.role.assign"]
+    assert [entry.action for entry in await remote.ledger()] == ["group.member.role.assign"]
     await remote.release("far")
     assert isinstance(await sending, Answer)
     assert [(arrival.method, arrival.status) for arrival in await remote.arrivals()] == [("PUT", 200)]

@@ -79,7 +79,9 @@ def nameless_location(world_id: str, instance_id: str) -> str:
     """The location without tags that name a person or are secret. Raises ``SchemaDrift`` when a person's id
     is left."""
     name, *tags = instance_id.split("~")
-    kept = sorted(tag for tag in tags if tag.partition("(")[0] not in _PERSONAL_TAGS and "usr_" not in tag.casefold())
+    kept = sorted(
+        tag for tag in tags if tag.partition("(")[0] not in _PERSONAL_TAGS and "usr_" not in tag.casefold()
+    )
     location = f"{world_id}:{'~'.join([name, *kept])}"
     if "usr_" in location.casefold():
         raise SchemaDrift("VRChat's name of an instance holds the id of a person.")

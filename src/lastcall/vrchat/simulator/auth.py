@@ -39,7 +39,7 @@ def current_user(site: Site, request: Request) -> Reply:
         if headers:
             user.mailed_code = f"{secrets.randbelow(1_000_000):06d}"
         return json_reply({"requiresTwoFactorAuth": ["emailOtp"]}, headers=headers)
-    return json_reply(shapes.current_user(user), headers=headers)
+    return json_reply(shapes.current_user(site.world, user), headers=headers)
 
 
 def _by_password(site: Site, request: Request) -> User | Reply:

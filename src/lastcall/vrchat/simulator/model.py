@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import date, datetime
 
 _NAMESPACE = uuid.UUID("6f1c1d0a-5a43-4c1c-9a55-1c7a57ca1100")
 
@@ -29,6 +29,7 @@ class User:
     mailed_code: str | None = None
     sign_ins: list[datetime] = field(default_factory=list)
     is_in_too_many_groups: bool = False
+    joined_on: date = date(2024, 1, 1)
 
 
 @dataclass
@@ -101,6 +102,8 @@ class AuditEntry:
 
 @dataclass
 class Group:
+    """``blocked_by``: the people who want nothing of it."""
+
     id: str
     name: str
     short_code: str
@@ -113,6 +116,7 @@ class Group:
     invitations: dict[str, Invitation] = field(default_factory=dict)
     requests: dict[str, JoinRequest] = field(default_factory=dict)
     bans: dict[str, Ban] = field(default_factory=dict)
+    blocked_by: set[str] = field(default_factory=set)
     posts: dict[str, Post] = field(default_factory=dict)
     posts_made: int = 0
     audit: list[AuditEntry] = field(default_factory=list)
@@ -155,7 +159,8 @@ class Place:
 
 @dataclass
 class Instance:
-    """A place opened by a group. ``id`` carries its tags; ``closed_at``: from then on nobody may join."""
+    """A place opened by a group. ``id`` carries its tags; ``closed_at``: from then on nobody may join. ``people`` are
+    those inside, by their ids."""
 
     world_id: str
     id: str
@@ -168,6 +173,7 @@ class Instance:
     calendar_entry_id: str | None = None
     is_active: bool = True
     closed_at: datetime | None = None
+    people: set[str] = field(default_factory=set)
 
     @property
     def location(self) -> str:
@@ -189,6 +195,9 @@ class World:
     friendships: set[frozenset[str]] = field(default_factory=set)
     sessions: dict[str, str] = field(default_factory=dict)
     second_factors: dict[str, str] = field(default_factory=dict)
+
+    def friends_of(self, user_id: str) -> list[str]:
+        return sorted(other for pair in self.friendships if user_id in pair for other in pair - {user_id})
 
     def are_friends(self, one: str, other: str) -> bool:
         return frozenset((one, other)) in self.friendships

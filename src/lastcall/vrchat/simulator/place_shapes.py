@@ -61,10 +61,10 @@ def instance(world: World, one: Instance) -> dict[str, Any]:
         "hardClose": None,
         "capacity": at.capacity,
         "recommendedCapacity": at.capacity,
-        "full": False,
+        "full": len(one.people) >= at.capacity,
         "hasCapacityForYou": True,
-        "n_users": 0,
-        "userCount": 0,
+        "n_users": len(one.people),
+        "userCount": len(one.people),
         "users": [],
         "platforms": {"android": 0, "ios": 0, "standalonewindows": 0},
         "permanent": False,
@@ -75,6 +75,16 @@ def instance(world: World, one: Instance) -> dict[str, Any]:
         "clientNumber": "unknown",
         "tags": [],
         "displayName": None,
+    }
+
+
+def group_instance(world: World, one: Instance) -> dict[str, Any]:
+    """A row of the group's list."""
+    return {
+        "instanceId": one.id,
+        "location": one.location,
+        "memberCount": len(one.people),
+        "world": place(world, world.places[one.world_id]),
     }
 
 

@@ -7,7 +7,7 @@ from lastcall.vrchat.simulator.model import Member, User, made_id
 from lastcall.vrchat.simulator.site import Site
 from lastcall.vrchat.simulator.writes import allowed, record
 
-_EVENTS = {"accept": "group.user.join", "reject": "group.request.reject"}
+_EVENTS = {"accept": "group.member.join", "reject": "group.request.reject"}
 
 
 def answer_request(site: Site, request: Request, actor: User, group_id: str, user_id: str) -> Reply:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from lastcall.vrchat.simulator import auth, places, posts, reads, requests, writes
+from lastcall.vrchat.simulator import auth, doors, places, posts, reads, requests, writes
 from lastcall.vrchat.simulator.messages import Reply, Request, flat_refusal
 from lastcall.vrchat.simulator.site import Site
 
@@ -25,7 +25,11 @@ _SIGNED_IN: list[tuple[str, re.Pattern[str], Callable[..., Reply]]] = [
         ("GET", "/groups/{group_id}", reads.get_group),
         ("GET", "/groups/{group_id}/roles", reads.get_roles),
         ("GET", "/groups/{group_id}/members", reads.get_members),
+        ("GET", "/groups/{group_id}/members/search", reads.search_members),
         ("GET", "/groups/{group_id}/members/{user_id}", reads.get_member),
+        ("GET", "/groups/{group_id}/instances", reads.get_instances),
+        ("POST", "/groups/{group_id}/join", doors.join),
+        ("POST", "/groups/{group_id}/leave", doors.leave),
         ("GET", "/groups/{group_id}/invites", reads.get_invitations),
         ("GET", "/groups/{group_id}/requests", reads.get_requests),
         ("GET", "/groups/{group_id}/bans", reads.get_bans),

@@ -16,6 +16,7 @@ import h11
 
 from lastcall.clock import SYSTEM_CLOCK, Clock
 from lastcall.vrchat.simulator.control import CONTROL, control
+from lastcall.vrchat.simulator.evening import enliven
 from lastcall.vrchat.simulator.faults import Barrier, Fault, Faults
 from lastcall.vrchat.simulator.ledger import Arrival, Ledger
 from lastcall.vrchat.simulator.messages import Reply, Request, flat_refusal, json_reply, refusal
@@ -40,7 +41,8 @@ class Simulator:
 
     ``ledger`` holds the applied writes, ``arrivals`` every request that came in, ``connections`` how many
     were opened (those to the control pages not counted). ``requests_per_minute`` limits each account; 0 is
-    no limit.
+    no limit. ``is_lively``: people ask, are invited, banned and in instances, as on an evening; without it
+    nothing goes on.
     """
 
     def __init__(
@@ -53,9 +55,10 @@ class Simulator:
         totp: bool = True,
         requests_per_minute: int = 0,
         ledger_file: Path | None = None,
+        is_lively: bool = False,
     ) -> None:
         self._host, self.port = host, port
-        self._members, self._totp = members, totp
+        self._members, self._totp, self._is_lively = members, totp, is_lively
         self.clock = clock
         self.faults = Faults()
         self.site = Site(World(), Ledger(ledger_file), clock, requests_per_minute)
@@ -87,6 +90,8 @@ class Simulator:
         self.faults.clear()
         self.site.world = World()
         self.seed = seed_club(self.world, self.clock.wall(), members=self._members, totp=self._totp)
+        if self._is_lively:
+            enliven(self.world, self.seed, self.clock.wall())
 
     def arm(self, fault: Fault, *, method: str = "*", path: str = "*", times: int = 1) -> Fault:
         """Let ``fault`` happen to the next ``times`` requests that match; ``path`` is a glob below the base
@@ -226,8 +231,10 @@ async def run(
     ready: Callable[[Simulator], None],
     clock: Clock = SYSTEM_CLOCK,
 ) -> None:
-    """Serve until SIGINT or SIGTERM; ``ready`` is called once connections are taken. Raises ``OSError`` for
-    a port in use."""
+    """Serve a lively club until SIGINT or SIGTERM; ``ready`` is called once connections are taken.
+
+    Raises ``OSError`` for a port in use.
+    """
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -239,6 +246,7 @@ async def run(
         members=members,
         requests_per_minute=requests_per_minute,
         ledger_file=ledger_file,
+        is_lively=True,
     )
     async with simulator:
         ready(simulator)

@@ -12,12 +12,12 @@ def moment(at: datetime) -> str:
     return at.strftime("%Y-%m-%dT%H:%M:%S.") + f"{at.microsecond // 1000:03d}Z"
 
 
-def current_user(user: User) -> dict[str, Any]:
+def current_user(world: World, user: User) -> dict[str, Any]:
     """The signed-in user. Most of it is what an account that never entered a world looks like."""
     avatar = "https://assets.vrchat.com/default/image.png"
     empty_lists = (
-        "bioLinks", "currentAvatarTags", "friendGroupNames", "friends", "activeFriends", "onlineFriends",
-        "offlineFriends", "pastDisplayNames", "pronounsHistory", "statusHistory", "tags",
+        "bioLinks", "currentAvatarTags", "friendGroupNames", "activeFriends", "onlineFriends", "offlineFriends",
+        "pastDisplayNames", "pronounsHistory", "statusHistory", "tags",
     )  # fmt: skip
     empty_texts = (
         "bio", "friendKey", "homeLocation", "oculusId", "profilePicOverride",
@@ -37,10 +37,11 @@ def current_user(user: User) -> dict[str, Any]:
         "currentAvatar": "avtr_00000000-0000-0000-0000-000000000000",
         "currentAvatarImageUrl": avatar,
         "currentAvatarThumbnailImageUrl": avatar,
-        "date_joined": "2024-01-01",
+        "date_joined": user.joined_on.isoformat(),
         "developerType": "none",
         "displayName": user.display_name,
         "emailVerified": True,
+        "friends": world.friends_of(user.id),
         "hasEmail": True,
         "id": user.id,
         "last_login": "2026-01-01T00:00:00.000Z",
@@ -126,9 +127,16 @@ def group(one: Group, user_id: str, *, with_roles: bool) -> dict[str, Any]:
     return document
 
 
+def hides(one: Group, user_id: str) -> bool:
+    """Whether a private group is not there at all for this person."""
+    return one.privacy == "private" and membership_status(one, user_id) == "inactive"
+
+
 def membership_status(one: Group, user_id: str) -> str:
     if user_id in one.members:
         return "member"
+    if user_id in one.blocked_by:
+        return "userblocked"
     if user_id in one.bans:
         return "banned"
     if user_id in one.invitations:

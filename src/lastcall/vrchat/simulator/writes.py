@@ -56,7 +56,7 @@ def add_role(site: Site, request: Request, actor: User, group_id: str, user_id: 
     is_new = role_id not in member.role_ids
     if is_new:
         member.role_ids.append(role_id)
-    record(site, request, actor, group, "group.role.assign", user_id, changed=is_new)
+    record(site, request, actor, group, "group.member.role.assign", user_id, changed=is_new)
     return json_reply(member.role_ids)
 
 
@@ -73,7 +73,7 @@ def remove_role(
     had = role_id in member.role_ids
     if had:
         member.role_ids.remove(role_id)
-    record(site, request, actor, group, "group.role.unassign", user_id, changed=had)
+    record(site, request, actor, group, "group.member.role.unassign", user_id, changed=had)
     return json_reply(member.role_ids)
 
 
@@ -145,7 +145,7 @@ def kick(site: Site, request: Request, actor: User, group_id: str, user_id: str)
     if user_id in (group.owner_id, actor.id):
         return refusal(403, f"You can't remove that user{FULL_STOP}")
     del group.members[user_id]
-    record(site, request, actor, group, "group.user.kick", user_id)
+    record(site, request, actor, group, "group.member.remove", user_id)
     return success("Group member deleted!")
 
 
