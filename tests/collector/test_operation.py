@@ -27,6 +27,8 @@ async def test_every_step_happens_once_and_in_order(bench: Bench) -> None:
 @pytest.mark.clause("WRK-02")
 async def test_evidence_target_and_slot_come_before_the_authorization(bench: Bench) -> None:
     bench.hold(Step.PREFLIGHT_DONE)
+    await bench.server.until("hello")
+    await bench.advance(61)
     await bench.server.add("assign_role", **bench.role())
     await bench.at(Step.PREFLIGHT_DONE)
     identity, ordinary = bench.server.of("allowance")
@@ -85,6 +87,8 @@ async def test_a_limit_below_the_cost_rejects_before_any_read_or_wait(bench: Ben
 @pytest.mark.clause("BUD-01")
 async def test_one_identity_proof_serves_the_operations_of_thirty_seconds(bench: Bench) -> None:
     seed = bench.simulator.seed
+    await bench.server.until("hello")
+    await bench.advance(61)
     for member in seed.members[:3]:
         await bench.server.add("assign_role", targetUserId=member, roleId=seed.role_ids[0])
     await bench.server.until("complete", 3)
@@ -93,6 +97,7 @@ async def test_one_identity_proof_serves_the_operations_of_thirty_seconds(bench:
     await bench.server.add("assign_role", targetUserId=seed.members[3], roleId=seed.role_ids[0])
     await bench.server.until("complete", 4)
     assert [call.amount for call in bench.server.of("allowance")] == [1, 2, 2, 2, 1, 2]
+    assert [call.is_write for call in bench.server.of("allowance")[:2]] == [False, True]
 
 
 # --- answers that never came
@@ -169,7 +174,7 @@ async def test_a_taken_report_starts_no_write(bench: Bench) -> None:
     await bench.server.until("hello", 2)
     await bench.end()
     assert len(bench.server.of("complete")) == 1
-    assert len(bench.simulator.arrivals) == arrivals
+    assert [arrival.path for arrival in bench.simulator.arrivals[arrivals:]] == ["/auth/user"]
 
 
 async def test_what_was_not_reported_is_reported_after_a_restart(bench: Bench) -> None:
@@ -183,7 +188,7 @@ async def test_what_was_not_reported_is_reported_after_a_restart(bench: Bench) -
     del bench.server.handlers["complete"]
     bench.start()
     await eventually(lambda: operation in bench.server.completed, within=15)
-    hello = bench.server.of("hello")[-1]
+    hello = await bench.server.until("hello", 2)
     assert [(known.operation_id, known.is_answered) for known in hello.submissions] == [(operation, True)]
     assert bench.server.completed[operation].outcome is Outcome.SUCCEEDED
     assert bench.writes() == 1

@@ -236,7 +236,8 @@ async def test_the_session_outlives_the_process(bench: Bench) -> None:
     arrivals = len(bench.simulator.arrivals)
     bench.start()
     await bench.server.until("hello", 2)
-    assert len(bench.simulator.arrivals) == arrivals, "no sign-in, no read: the cookie was kept"
+    fresh = [(arrival.method, arrival.path) for arrival in bench.simulator.arrivals[arrivals:]]
+    assert fresh == [("GET", "/auth/user")], "no sign-in: the cookie was kept, and proved"
 
 
 async def test_without_credentials_the_start_says_what_is_missing(bench: Bench, tmp_path: Path) -> None:

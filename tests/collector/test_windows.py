@@ -45,7 +45,7 @@ def test_never_more_than_the_limit_in_any_minute(limit: int, work: list[tuple[in
     async def run() -> list[float]:
         clock = StepClock()
         windows = Windows(clock, limit, asyncio.Event())
-        connection = windows.connection("c", limit)
+        connection = Window(clock, limit)
         sent: list[float] = []
         for amount, used, pause in work:
             slots = await windows.hold(amount, windows.account, connection, within=200)
@@ -94,7 +94,7 @@ async def test_who_waits_for_a_slot_gets_it_when_another_gives_it_back() -> None
 async def test_a_limit_below_the_amount_is_no_reason_to_wait() -> None:
     clock = StepClock()
     windows = Windows(clock, 30, asyncio.Event())
-    assert await windows.hold(2, windows.account, windows.connection("c", 1), within=1e9) is None
+    assert await windows.hold(2, windows.account, Window(clock, 1), within=1e9) is None
     assert clock.now == 1000.0
 
 

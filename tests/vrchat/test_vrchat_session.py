@@ -107,8 +107,11 @@ async def test_after_401_one_more_look_and_then_silence(simulator: Simulator, tr
         "end_sessions",
         user_id=simulator.seed.bot_id,
     )
-    with pytest.raises(errors.AuthRequired):
+    with pytest.raises(errors.Authentication) as first:
         await session.identity()
+    assert not isinstance(first.value, errors.AuthRequired)
+    with pytest.raises(errors.AuthRequired):
+        await session.probe()
     assert len(simulator.arrivals) == 2
     for ask in (session.identity, session.probe):
         with pytest.raises(errors.AuthRequired) as caught:
@@ -121,9 +124,12 @@ async def test_after_401_one_more_look_and_then_silence(simulator: Simulator, tr
 
 async def test_a_single_401_does_not_end_the_session(simulator: Simulator, transport: Transport) -> None:
     simulator.arm(faults.answer(401), path="/auth/user")
-    identity = await Session(transport, simulator.seed.bot_id).identity()
-    assert identity.value.user_id == simulator.seed.bot_id
-    assert len(simulator.arrivals) == 2
+    session = Session(transport, simulator.seed.bot_id)
+    with pytest.raises(errors.Authentication):
+        await session.identity()
+    assert (await session.probe()).value.user_id == simulator.seed.bot_id
+    assert (await session.identity()).value.user_id == simulator.seed.bot_id
+    assert len(simulator.arrivals) == 3
 
 
 async def test_a_proxys_401_does_not_end_the_session(simulator: Simulator, transport: Transport) -> None:
@@ -180,7 +186,7 @@ async def test_signing_out_ends_the_session_on_both_sides(simulator: Simulator, 
     await session.sign_out()
     assert simulator.world.sessions == {}
     with pytest.raises(errors.AuthRequired):
-        await session.identity()
+        await session.probe()
 
 
 # ------------------------------------------------------------------------------------------ the cookie file

@@ -3,28 +3,33 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import date, timedelta
 from typing import Any, TypeVar
 
 from lastcall.clock import Clock
 from lastcall.collector.journal import Journal
+from lastcall.collector.memory import Memory
 from lastcall.collector.server import Server
 from lastcall.collector.waiting import first_of
-from lastcall.collector.windows import Window, Windows
-from lastcall.protocol.constants import IDENTITY_AGE, RETRY_DELAY_LEAST
+from lastcall.collector.windows import Windows
+from lastcall.protocol.constants import IDENTITY_AGE, LOCAL_WINDOW, RESERVATION_MOST, RETRY_DELAY_LEAST
 from lastcall.protocol.messages import Allowance, AllowanceAnswer, Call, LeaseRef, Message
 from lastcall.protocol.outcomes import Code
 from lastcall.protocol.steps import Step
 from lastcall.vrchat.errors import Authentication, AuthRequired, ProviderFault, RateLimit, Transient
-from lastcall.vrchat.session import Session
-from lastcall.vrchat.transport import Transport
+from lastcall.vrchat.session import Identity, Session
+from lastcall.vrchat.transport import Read, Transport
 
 Observe = Callable[[Step, str], Awaitable[None]]
 """Told of each step with the operation's id. It is awaited: the step is not over before it returns."""
 
 Answered = TypeVar("Answered", bound=Message)
+
+PROBE_WITHIN = LOCAL_WINDOW.total_seconds() + 1
+"""Seconds that the second look after a 401 waits for room in the window: so much always makes some."""
 
 
 class NoAllowance(Exception):
@@ -56,6 +61,7 @@ class Account:
     session: Session
     journal: Journal
     windows: Windows
+    memory: Memory
     clock: Clock
     stop: asyncio.Event
     observe: Observe
@@ -64,8 +70,13 @@ class Account:
     paused_until: float = 0.0
     must_say_hello: bool = True
     """The server may hold claims of this process that nobody works on: passes end soon, then hello is said."""
+    joined_on: date | None = None
+    """The day on which the account was made, once VRChat has said it."""
+    identity_asked_at: float | None = None
+    """When the last proof of who the account is was asked for (boot time)."""
     _identity_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    _identity_asked_at: float | None = None
+    _owed: deque[float] = field(default_factory=deque)
+    """When identity reads went out that nothing was reserved for (boot time)."""
 
     async def call(
         self,
@@ -112,6 +123,13 @@ class Account:
         """Wait for so long, or until the process is stopping."""
         await first_of(self.stop.wait(), self.clock.sleep(timedelta(seconds=seconds)))
 
+    async def look_into(self, fault: ProviderFault) -> ProviderFault:
+        """What ``fault`` really is, a 401 looked at once more; the account stops where it is the account's."""
+        if isinstance(fault, Authentication) and not isinstance(fault, AuthRequired):
+            fault = await self._doubt(fault)
+        self.heed(fault)
+        return fault
+
     # --- requests to VRChat
 
     async def reserve(
@@ -120,17 +138,20 @@ class Account:
         """Reserve requests on the server, waiting for them until ``until`` at most; how long they may be
         used.
 
-        Both are times of the boot clock, the second counted from before the granting call. ``is_write``: one of them
-        is a write, of which an account has so many a day. Raises
+        Both are times of the boot clock, the second counted from before the granting call. Without a lease what is
+        owed is reserved as well. ``is_write``: one of them is a write, of which an account has so many a day. Raises
         ``BudgetTooLow``, ``NoAllowance`` and ``Stopping``.
         """
         while True:
             self.check()
             asked_at = self.clock.boot()
+            owed = self._owing(amount) if lease is None else 0
             answer = await self.call(
-                Allowance, AllowanceAnswer, amount=amount, lease=lease, is_write=is_write
+                Allowance, AllowanceAnswer, amount=amount + owed, lease=lease, is_write=is_write
             )
             if answer.is_granted:
+                for _ in range(owed):
+                    self._owed.popleft()
                 return asked_at + answer.window_ms / 1000
             if answer.limit < amount:
                 raise BudgetTooLow
@@ -148,46 +169,61 @@ class Account:
             if self._has_fresh_identity():
                 return
             await self.reserve(1, None, until)
-            await self._ask_identity(within=max(0.0, until - self.clock.boot()))
+            await self._ask_identity(within=max(0.0, until - self.clock.boot()), is_reserved=True)
 
-    async def doubt(self, fault: Authentication) -> ProviderFault:
-        """Look once more after a 401 anywhere, then say what it was: a session that is over, or a hiccup."""
-        if isinstance(fault, AuthRequired):
-            return fault
+    async def prove_identity_unreserved(self, within: float) -> None:
+        """The same now, and no call to the server: at the start, and to keep the session alive.
+
+        What went out is owed: the next reservation without a lease covers it too, if that comes within the minute.
+        """
         async with self._identity_lock:
-            self._identity_asked_at = None
+            await self._ask_identity(within=within, is_reserved=False)
+
+    async def _ask_identity(self, within: float, *, is_reserved: bool) -> None:
+        try:
+            read = await self._one_proof(self.session.identity, within, is_reserved=is_reserved)
+        except AuthRequired:
+            raise
+        except Authentication:
+            read = await self._one_proof(self.session.probe, PROBE_WITHIN, is_reserved=False)
+        self.joined_on = read.value.joined_on or self.joined_on
+
+    async def _doubt(self, fault: Authentication) -> ProviderFault:
+        """Look once more after a 401 anywhere, then say what it was: a session that is over, or a hiccup."""
+        async with self._identity_lock:
+            self.identity_asked_at = None
             try:
-                await self._ask_identity(within=IDENTITY_AGE.total_seconds())
+                await self._one_proof(self.session.probe, PROBE_WITHIN, is_reserved=False)
             except ProviderFault as second:
                 return second
             except NoAllowance:
                 return fault
         return Transient("VRChat refused the session once and accepts it again.")
 
-    async def _ask_identity(self, within: float) -> None:
+    async def _one_proof(
+        self, ask: Callable[[], Awaitable[Read[Identity]]], within: float, *, is_reserved: bool
+    ) -> Read[Identity]:
         slots = await self.windows.hold(1, self.windows.account, within=within)
         if slots is None:
             raise NoAllowance(IDENTITY_AGE.total_seconds())
         try:
             self.check()
             slots.charge()
-            read = await self.session.identity()
+            if not is_reserved:
+                self._owed.append(self.clock.boot())
+            read = await ask()
         finally:
             slots.release()
-        self._identity_asked_at = read.asked_at
+        self.identity_asked_at = read.asked_at
+        return read
+
+    def _owing(self, amount: int) -> int:
+        """How many of the owed requests the reservation covers: what is out of the minute is owed no more."""
+        before = self.clock.boot() - LOCAL_WINDOW.total_seconds()
+        while self._owed and self._owed[0] < before:
+            self._owed.popleft()
+        return max(0, min(len(self._owed), RESERVATION_MOST - amount, self.windows.account.limit - amount))
 
     def _has_fresh_identity(self) -> bool:
-        asked_at = self._identity_asked_at
+        asked_at = self.identity_asked_at
         return asked_at is not None and self.clock.boot() - asked_at <= IDENTITY_AGE.total_seconds()
-
-
-@dataclass
-class HeldLease:
-    """A lease as this process holds it; ``until`` is on the boot clock, counted from before it was asked for."""
-
-    ref: LeaseRef
-    group_id: str
-    window: Window
-    requests_per_minute: int
-    until: float
-    is_lost: bool = False

@@ -14,6 +14,7 @@ import structlog
 from lastcall.clock import SYSTEM_CLOCK, Clock
 from lastcall.collector.account import Account, Observe
 from lastcall.collector.journal import Journal
+from lastcall.collector.memory import Memory
 from lastcall.collector.runner import AccountRunner
 from lastcall.collector.server import Server
 from lastcall.collector.state import StateFolder, replace_durably, usable
@@ -29,8 +30,9 @@ _log = structlog.get_logger("lastcall.collector")
 
 _USER = re.compile(r"[A-Za-z0-9_-]{1,100}")
 
-FIRST_LIMIT = 1
-"""Requests a minute of an account until the server has said how many: enough to prove who it is."""
+FIRST_LIMIT = 2
+"""Requests a minute of an account until the server has said how many: enough to prove who it is, and to look once
+more."""
 
 Ask = Callable[[str], Awaitable[str]]
 """Asks the person at the terminal; told what for: ``username``, ``password``, ``totp`` or ``emailOtp``."""
@@ -176,6 +178,7 @@ async def _account(
         session=session,
         journal=journal,
         windows=Windows(clock, FIRST_LIMIT, stop),
+        memory=Memory(clock),
         clock=clock,
         stop=stop,
         observe=observe,

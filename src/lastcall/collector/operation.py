@@ -12,10 +12,11 @@ from dataclasses import dataclass
 
 import structlog
 
-from lastcall.collector.account import Account, BudgetTooLow, HeldLease, NoAllowance
+from lastcall.collector.account import Account, BudgetTooLow, NoAllowance
+from lastcall.collector.holding import Held, hold
+from lastcall.collector.leases import HeldLease
 from lastcall.collector.reporting import Report, Reporter, when_sent
 from lastcall.collector.server import Refused
-from lastcall.collector.windows import Slots
 from lastcall.errors import Unavailable
 from lastcall.protocol.constants import (
     RETRY_DELAY_LEAST,
@@ -38,7 +39,7 @@ from lastcall.protocol.messages import (
 )
 from lastcall.protocol.outcomes import Code, Outcome
 from lastcall.protocol.steps import Step
-from lastcall.vrchat.errors import Authentication, Membership, ProviderFault
+from lastcall.vrchat.errors import Membership, ProviderFault
 from lastcall.vrchat.evidence import OwnMember, read_own_member
 from lastcall.vrchat.writes import Judgement, Seen, Write, WriteKind, write_kind
 
@@ -83,7 +84,9 @@ class Operation:
         )
         self._execute_before = asked_at + claimed.execute_before_ms / 1000
         self._claimed_until = min(asked_at + claimed.life_ms / 1000, self._execute_before)
-        self._slots: Slots | None = None
+        self._held: Held | None = None
+        self.own: OwnMember | None = None
+        """What the preflight read of the account's standing, for whatever of the pass comes next."""
         self._log = _log.bind(operation=claimed.operation_id, kind=claimed.kind)
 
     async def run(self) -> ProviderFault | None:
@@ -96,8 +99,8 @@ class Operation:
         try:
             return await self._run()
         finally:
-            if self._slots is not None:
-                self._slots.release()
+            if self._held is not None:
+                self._held.slots.release()
 
     async def _run(self) -> ProviderFault | None:
         try:
@@ -111,7 +114,7 @@ class Operation:
             await self._defer(full.code, full.retry_after)
             return None
         except ProviderFault as fault:
-            return await self._fail(await self._looked_into(fault))
+            return await self._fail(await self._account.look_into(fault))
         if self._account.clock.boot() > min(planned.reserved_until, self._freshness_ends(planned)):
             # The reservation is over or the evidence too old; another read would use up the write's slot
             # (BUD-05).
@@ -124,36 +127,16 @@ class Operation:
     async def _preflight(self) -> Planned:
         kind = write_kind(self._claimed.kind)
         payload = kind.read(self._claimed.payload)
-        if self._lease.requests_per_minute < kind.cost:
-            raise BudgetTooLow
-        account, lease, until = self._account, self._lease, self._claimed_until
-        await account.prove_identity(until)
-        within = max(0.0, until - account.clock.boot())
-        self._slots = await account.windows.hold(
-            kind.cost, account.windows.account, lease.window, within=within
-        )
-        account.check()
-        if self._slots is None:
-            raise NoAllowance(RETRY_DELAY_USUAL.total_seconds())
-        reserved_until = await account.reserve(kind.cost, lease.ref, until, is_write=True)
-        await account.prove_identity(reserved_until)  # the waits above may have outlived the first proof
-        self._charge()
+        account, lease = self._account, self._lease
+        held = self._held = await hold(account, lease, kind.cost, self._claimed_until, is_write=True)
+        held.charge()
         own = await read_own_member(account.transport, lease.group_id, account.vrchat_user_id)
-        seen = await kind.look(account.transport, payload, own, self._charge)
-        return Planned(kind, kind.plan(payload, seen), seen, reserved_until)
-
-    def _charge(self) -> None:
-        """Before each read: the process goes on, and the request is one of those held."""
-        self._account.check()
-        if self._slots is not None:
-            self._slots.charge()
-
-    async def _looked_into(self, fault: ProviderFault) -> ProviderFault:
-        return await self._account.doubt(fault) if isinstance(fault, Authentication) else fault
+        seen = await kind.look(account.transport, payload, own, held.charge)
+        self.own = own
+        return Planned(kind, kind.plan(payload, seen), seen, held.until)
 
     async def _fail(self, fault: ProviderFault) -> ProviderFault | None:
         """Record what the fault means for this operation; pass it on when it is more than this operation's."""
-        self._account.heed(fault)
         if fault.is_transient:
             await self._defer(fault.code, fault.retry_after)
             return fault
@@ -225,8 +208,8 @@ class Operation:
             not account.stop.is_set()
             and account.clock.boot() <= until
             and account.may_ask()
-            and self._slots is not None
-            and self._slots.left >= 1
+            and self._held is not None
+            and self._held.slots.left >= 1
         )
 
     async def _write(self, planned: Planned, until: float) -> ProviderFault | None:
@@ -234,9 +217,9 @@ class Operation:
         account, nonce = self._account, self._claim.nonce
 
         def may_send() -> bool:
-            if not self._may_send(until) or self._slots is None:
+            if not self._may_send(until) or self._held is None:
                 return False
-            self._slots.charge()
+            self._held.slots.charge()
             return True
 
         sent = await account.transport.send_once(
@@ -262,9 +245,7 @@ class Operation:
         """What the answer says about the account, once the outcome is recorded (COL-06)."""
         if judged.fault is None:
             return None
-        fault = await self._looked_into(judged.fault)
-        self._account.heed(fault)
-        return fault
+        return await self._account.look_into(judged.fault)
 
     async def _not_sent(self, why: str) -> None:
         self._log.warning("not sent", reason=why)

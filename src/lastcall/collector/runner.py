@@ -7,8 +7,11 @@ import asyncio
 import structlog
 
 from lastcall import __version__
-from lastcall.collector.account import Account, Stopping
-from lastcall.collector.passes import run_pass, tell_failure
+from lastcall.collector.account import Account, NoAllowance, Stopping
+from lastcall.collector.failures import tell_failure
+from lastcall.collector.keep_alive import keep_alive
+from lastcall.collector.leases import LeaseLost
+from lastcall.collector.phases import run_pass
 from lastcall.collector.reporting import Reporter
 from lastcall.collector.server import Refused, Unreachable
 from lastcall.collector.waiting import SERVER_BACKOFF, backoff, first_of, jittered
@@ -38,9 +41,8 @@ class AccountRunner:
         self._account = account
         self._reporter = Reporter(account)
         self._passes: dict[str, asyncio.Task[None]] = {}
-        self._failures: dict[str, int] = {}
-        self._not_before: dict[str, float] = {}
         self._is_known = False
+        self._has_asked = False
         self._wake = asyncio.Event()
         self._log = _log.bind(account=account.account_id)
 
@@ -52,7 +54,10 @@ class AccountRunner:
         """
         account = self._account
         await self._reporter.take_up()
-        reporting = asyncio.create_task(self._reporter.run())
+        beside = [
+            asyncio.create_task(self._reporter.run()),
+            asyncio.create_task(keep_alive(account, self._stopped_by)),
+        ]
         failures = 0
         try:
             while not account.stop.is_set() and not isinstance(account.fault, AuthRequired):
@@ -70,8 +75,9 @@ class AccountRunner:
             return account.fault if isinstance(account.fault, AuthRequired) else None
         finally:
             await self._passes_over()
-            reporting.cancel()
-            await asyncio.gather(reporting, return_exceptions=True)
+            for task in beside:
+                task.cancel()
+            await asyncio.gather(*beside, return_exceptions=True)
             await self._reporter.try_all()
             await account.server.close()
             await account.transport.close()
@@ -81,10 +87,30 @@ class AccountRunner:
         if isinstance(account.fault, RateLimit) and not account.may_ask():
             await account.pause(account.paused_until - account.clock.boot())
             return
-        if account.must_say_hello:
+        if not self._has_asked:
+            await self._ask_who_it_is()
+        elif account.must_say_hello:
             await self._passes_over()
             await self._say_hello()
-        await self._start(await self._due())
+        else:
+            account.memory.forget_idle(self._passes)
+            await self._start(await self._due())
+
+    async def _ask_who_it_is(self) -> None:
+        """Once, before the first hello: whoever is signed out is noticed at once, and the account's age is known."""
+        account = self._account
+        try:
+            await account.prove_identity_unreserved(within=0.0)
+        except (NoAllowance, Stopping):
+            pass
+        except ProviderFault as fault:
+            account.heed(fault)
+            if fault.stops_account:
+                await self._tell(fault)
+                return
+            # VRChat is unwell: what the server has to settle does not wait for it.
+            self._log.warning("identity not proved", code=fault.code, reason=fault.sentence)
+        self._has_asked = True
 
     async def _say_hello(self) -> None:
         """Introduce this process. Nothing of it may be under way: the server takes its old claims back."""
@@ -95,6 +121,7 @@ class AccountRunner:
             journal_id=journal.id,
             is_journal_intact=journal.is_intact,
             release=__version__,
+            joined_on=account.joined_on,
             submissions=journal.known(account.account_id),
         )
         account.windows.account.limit = answer.requests_per_minute
@@ -124,7 +151,7 @@ class AccountRunner:
         for connection in due:
             key = connection.connection_id
             is_busy = key in self._passes or len(self._passes) >= MOST_PASSES
-            if is_busy or now < self._not_before.get(key, 0.0) or self._account.stop.is_set():
+            if is_busy or now < self._account.memory.of(key).not_before or self._account.stop.is_set():
                 continue
             self._passes[key] = asyncio.create_task(self._pass(connection))
             has_begun = True
@@ -132,33 +159,39 @@ class AccountRunner:
             await self._account.pause(jittered(BREATH))
 
     async def _pass(self, due: DueConnection) -> None:
-        key = due.connection_id
-        has_failed = True
+        """One pass, to its end. Nothing that goes wrong with it ends the others."""
+        account, key = self._account, due.connection_id
+        has_failed, not_before = True, None
         try:
-            has_failed = await run_pass(self._account, self._reporter, due) is not None
-        except Stopping:
+            not_before = await run_pass(account, self._reporter, due)
+            has_failed = not_before is not None
+        except (Stopping, LeaseLost):
             has_failed = False
-        except ProviderFault as fault:
-            await self._tell(fault)
         except Unreachable as error:
             self._log.warning("pass ended", connection=key, code=error.code, reason=error.sentence)
             # No fault of the connection. What the lost answer was about is taken back, or settled by the journal,
             # by a hello at once.
-            has_failed, self._account.must_say_hello = False, True
+            has_failed, account.must_say_hello = False, True
         except LastcallError as error:
             if isinstance(error, Refused) and error.status == DISABLED:
                 # Nor could it give its claim and its lease back: the hello that is let in again does so.
-                has_failed, self._account.must_say_hello = False, True
+                has_failed, account.must_say_hello = False, True
             self._log.warning("pass ended", connection=key, code=error.code, reason=error.sentence)
         except Exception:  # noqa: BLE001 - a fault of ours with one connection must not end the others
             self._log.exception("pass failed", connection=key)
         finally:
             self._passes.pop(key, None)
-            self._failures[key] = self._failures.get(key, 0) + 1 if has_failed else 0
-            wait = backoff(self._failures[key]) if has_failed else 0.0
-            self._not_before[key] = self._account.clock.boot() + wait
-            if self._account.must_say_hello or not self._account.may_ask():
+            known = account.memory.of(key)
+            if has_failed:
+                known.failed(account.clock.boot(), not_before or 0.0)
+            else:
+                known.went_well()
+            if account.must_say_hello or not account.may_ask():
                 self._wake.set()
+
+    async def _stopped_by(self, fault: ProviderFault) -> None:
+        await self._tell(fault)
+        self._wake.set()
 
     async def _tell(self, fault: ProviderFault) -> None:
         try:

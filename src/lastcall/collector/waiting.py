@@ -38,4 +38,4 @@ def jittered(seconds: float) -> float:
 
 def backoff(failures: int, first: float = BACKOFF_FIRST, most: float = BACKOFF_MOST) -> float:
     """Seconds to wait after so many failures in a row (at least one): ``first``, doubled up to ``most``."""
-    return jittered(min(first * 2.0 ** min(failures - 1, 10), most))
+    return jittered(min(first * 2.0 ** min(failures - 1, 8), most))

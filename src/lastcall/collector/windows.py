@@ -18,10 +18,14 @@ from lastcall.protocol.constants import LOCAL_WINDOW
 
 
 class Window:
-    """Requests of one account or one connection. ``limit`` may change at any time; it is obeyed from then on."""
+    """Requests of one account or one connection. ``limit`` may change at any time; it is obeyed from then on.
+
+    ``total`` counts every request since the process started.
+    """
 
     def __init__(self, clock: Clock, limit: int) -> None:
         self.limit = limit
+        self.total = 0
         self._clock = clock
         self._sent: deque[float] = deque()
         self._held = 0
@@ -36,6 +40,11 @@ class Window:
         self._forget()
         return None if not self._sent else self._sent[0] + LOCAL_WINDOW.total_seconds() - self._clock.boot()
 
+    def is_idle(self) -> bool:
+        """Whether nothing is held in it and nothing counts any more."""
+        self._forget()
+        return not self._sent and not self._held
+
     def hold(self, amount: int) -> None:
         self._held += amount
 
@@ -45,6 +54,7 @@ class Window:
     def charge(self) -> None:
         """One held slot becomes one real request, now."""
         self._held -= 1
+        self.total += 1
         self._sent.append(self._clock.boot())
 
     def _forget(self) -> None:
@@ -82,20 +92,13 @@ class Slots:
 
 
 class Windows:
-    """The windows of one account: its own, and one for each of its connections."""
+    """Holds slots for one account: in its own window, and in that of the connection that is worked on."""
 
     def __init__(self, clock: Clock, requests_per_minute: int, stop: asyncio.Event) -> None:
         self.account = Window(clock, requests_per_minute)
         self._stop = stop
         self._clock = clock
-        self._connections: dict[str, Window] = {}
         self._given_back = asyncio.Event()
-
-    def connection(self, connection_id: str, requests_per_minute: int) -> Window:
-        """That connection's window, with the limit it has now."""
-        window = self._connections.setdefault(connection_id, Window(self._clock, requests_per_minute))
-        window.limit = requests_per_minute
-        return window
 
     async def hold(self, amount: int, *windows: Window, within: float) -> Slots | None:
         """Hold ``amount`` slots in all ``windows``; ``None`` when there is no room within so many seconds,

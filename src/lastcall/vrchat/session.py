@@ -76,21 +76,28 @@ class Session:
         self._is_over = False
 
     async def identity(self) -> Read[Identity]:
-        """Read who the account is; a 401 is looked at once more and then ends the session for good.
+        """Read who the account is. After a 401 (``Authentication``) the caller looks once more, by ``probe``.
 
         Raises ``AuthRequired``, ``WrongAccount``, and the faults of any read.
         """
-        try:
-            return await self._read_identity()
-        except AuthRequired:
-            raise
-        except Authentication:
-            return await self.probe()
+        if self._is_over or self._transport.cookies.header() is None:
+            raise self._over()
+        asked_at = self._transport.clock.boot()
+        user = _current_user(await self._transport.exchange("GET", "/auth/user"))
+        if user.requires_two_factor_auth is not None or user.id is None:
+            raise self._over()
+        if self._user_id is not None and user.id.casefold() != self._user_id.casefold():
+            self._is_over = True
+            raise WrongAccount(
+                "This session belongs to another VRChat account.",
+                advice="Sign in with the account that this collector was set up for.",
+            )
+        return Read(Identity(user.id, user.display_name or "", user.joined_on), asked_at)
 
     async def probe(self) -> Read[Identity]:
         """The one second look after a 401 anywhere. Raises ``AuthRequired`` when the answer is 401 again."""
         try:
-            return await self._read_identity()
+            return await self.identity()
         except AuthRequired:
             raise
         except Authentication as fault:
@@ -113,7 +120,7 @@ class Session:
             await self._second_factor(user.requires_two_factor_auth, credentials, ask_code)
         self._is_over = False
         try:
-            return (await self._read_identity()).value
+            return (await self.identity()).value
         except WrongAccount:
             self._transport.cookies.forget()
             raise
@@ -146,21 +153,6 @@ class Session:
                     "VRChat did not accept the code.", advice="Wait for the next code and try again."
                 )
             raise fault_of(answer)
-
-    async def _read_identity(self) -> Read[Identity]:
-        if self._is_over or self._transport.cookies.header() is None:
-            raise self._over()
-        asked_at = self._transport.clock.boot()
-        user = _current_user(await self._transport.exchange("GET", "/auth/user"))
-        if user.requires_two_factor_auth is not None or user.id is None:
-            raise self._over()
-        if self._user_id is not None and user.id.casefold() != self._user_id.casefold():
-            self._is_over = True
-            raise WrongAccount(
-                "This session belongs to another VRChat account.",
-                advice="Sign in with the account that this collector was set up for.",
-            )
-        return Read(Identity(user.id, user.display_name or "", user.joined_on), asked_at)
 
     def _over(self) -> AuthRequired:
         self._is_over = True
