@@ -330,7 +330,7 @@ create table evidence (
     account_id uuid not null,
     worker_id uuid not null,
     constraint evidence_pkey PRIMARY KEY (club_id, connection_id, kind, subject),
-    constraint evidence_kind_check CHECK ((kind = ANY (ARRAY['own_member'::text, 'bans'::text]))),
+    constraint evidence_kind_check CHECK ((kind = ANY (ARRAY['own_member'::text, 'bans'::text, 'requests'::text, 'invites'::text, 'member'::text, 'posts'::text, 'instances'::text]))),
     constraint evidence_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
     constraint evidence_club_id_connection_id_fkey FOREIGN KEY (club_id, connection_id) REFERENCES connections(club_id, id) ON DELETE CASCADE
 );
@@ -722,6 +722,49 @@ create table post_drafts (
     constraint post_drafts_created_by_fkey FOREIGN KEY (created_by) REFERENCES people(id)
 );
 CREATE INDEX post_drafts_club_id_created_by_updated_at_id_idx ON post_drafts USING btree (club_id, created_by, updated_at, id);
+
+create table provider_read_askers (
+    club_id uuid not null,
+    read_id uuid not null,
+    person_id uuid not null,
+    constraint provider_read_askers_pkey PRIMARY KEY (club_id, read_id, person_id),
+    constraint provider_read_askers_club_id_read_id_fkey FOREIGN KEY (club_id, read_id) REFERENCES provider_reads(club_id, id) ON DELETE CASCADE,
+    constraint provider_read_askers_person_id_fkey FOREIGN KEY (person_id) REFERENCES people(id)
+);
+
+create table provider_reads (
+    club_id uuid not null,
+    id uuid not null,
+    connection_id uuid not null,
+    epoch timestamp with time zone not null,
+    account_id uuid not null,
+    credential_generation integer not null,
+    kind text not null,
+    params jsonb not null,
+    params_key bytea not null,
+    evidence_subject text,
+    state text default 'pending'::text not null,
+    requested_at timestamp with time zone not null,
+    claim_worker_id uuid,
+    claim_fencing_token bigint,
+    claim_nonce uuid,
+    claimed_at timestamp with time zone,
+    observed_at timestamp with time zone,
+    items jsonb,
+    next_offset integer,
+    total integer,
+    code text,
+    constraint provider_reads_pkey PRIMARY KEY (club_id, id),
+    constraint provider_reads_claim_check CHECK ((((claim_worker_id IS NULL) = (state <> 'running'::text)) AND ((claim_fencing_token IS NULL) = (state <> 'running'::text)) AND ((claim_nonce IS NULL) = (state <> 'running'::text)) AND ((claimed_at IS NULL) = (state <> 'running'::text)))),
+    constraint provider_reads_code_check CHECK (((code IS NULL) = (state <> 'failed'::text))),
+    constraint provider_reads_items_check CHECK ((((items IS NULL) = (state <> 'succeeded'::text)) AND ((observed_at IS NULL) = (state <> 'succeeded'::text)))),
+    constraint provider_reads_state_check CHECK ((state = ANY (ARRAY['pending'::text, 'running'::text, 'succeeded'::text, 'failed'::text]))),
+    constraint provider_reads_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+    constraint provider_reads_club_id_connection_id_fkey FOREIGN KEY (club_id, connection_id) REFERENCES connections(club_id, id) ON DELETE CASCADE
+);
+CREATE INDEX provider_reads_requested_at_id_idx ON provider_reads USING btree (requested_at, id);
+CREATE INDEX provider_reads_same_idx ON provider_reads USING btree (club_id, connection_id, params_key, requested_at);
+CREATE INDEX provider_reads_waiting_idx ON provider_reads USING btree (club_id, connection_id, requested_at, id) WHERE (state = ANY (ARRAY['pending'::text, 'running'::text]));
 
 create table rate_limits (
     name text not null,
@@ -1896,6 +1939,35 @@ begin
 end
 $function$;
 
+CREATE OR REPLACE FUNCTION expire_reads(p_clubs uuid[], p_reads uuid[])
+ RETURNS integer
+ LANGUAGE plpgsql
+AS $function$
+declare
+    v_read record;
+    v_count integer := 0;
+begin
+    perform from provider_reads r
+      where (r.club_id, r.id) in (select * from unnest(p_clubs, p_reads))
+      order by r.id
+        for update;
+
+    for v_read in
+        delete from provider_reads r
+         where (r.club_id, r.id) in (select * from unnest(p_clubs, p_reads))
+           and r.requested_at <= lastcall_now() - read_kept()
+        returning r.club_id, r.connection_id, r.kind, r.evidence_subject, r.observed_at
+    loop
+        v_count := v_count + 1;
+        if v_read.observed_at is not null and v_read.evidence_subject is not null then
+            perform forget_read_evidence(
+                v_read.club_id, v_read.connection_id, v_read.kind, v_read.evidence_subject, v_read.observed_at);
+        end if;
+    end loop;
+    return v_count;
+end
+$function$;
+
 CREATE OR REPLACE FUNCTION fan_out_creation(p_club uuid, p_creation uuid, p_limit integer)
  RETURNS TABLE(is_over boolean, has_changed boolean, due_at timestamp with time zone, ready_at timestamp with time zone, account_ids uuid[], fanout_at timestamp with time zone)
  LANGUAGE plpgsql
@@ -2064,6 +2136,17 @@ CREATE OR REPLACE FUNCTION fleet_gate_key()
  IMMUTABLE
 AS $function$ select hashtextextended('lastcall.fleet', 0) $function$;
 
+CREATE OR REPLACE FUNCTION forget_read_evidence(p_club uuid, p_connection uuid, p_kind text, p_subject text, p_observed_at timestamp with time zone)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+begin
+    delete from evidence e
+     where e.club_id = p_club and e.connection_id = p_connection and e.kind = p_kind and e.subject = p_subject
+       and e.observed_at <= p_observed_at;
+end
+$function$;
+
 CREATE OR REPLACE FUNCTION has_instance_options(p_body jsonb, p_payload jsonb)
  RETURNS boolean
  LANGUAGE sql
@@ -2212,6 +2295,12 @@ CREATE OR REPLACE FUNCTION is_protected_target(p_payload jsonb, p_body jsonb)
  IMMUTABLE
 AS $function$ select lower(p_payload ->> 'targetUserId') in (lower(p_body ->> 'ownerId'), lower(p_body ->> 'userId')) $function$;
 
+CREATE OR REPLACE FUNCTION is_read_alive(p_since timestamp with time zone, p_now timestamp with time zone)
+ RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN COALESCE(((p_since > (p_now - '00:01:00'::interval)) AND (p_since <= p_now)), false);
+
 CREATE OR REPLACE FUNCTION is_sent_as(p_stored text, p_sent text)
  RETURNS boolean
  LANGUAGE sql
@@ -2324,6 +2413,22 @@ CREATE OR REPLACE FUNCTION lock_fleet_and_account_shared(p_account uuid)
 AS $function$
     select pg_advisory_xact_lock_shared(fleet_gate_key()) is not null
        and pg_advisory_xact_lock_shared(account_gate_key(p_account)) is not null
+$function$;
+
+CREATE OR REPLACE FUNCTION lock_for_reading(p_account uuid, p_club uuid, p_connection uuid)
+ RETURNS boolean
+ LANGUAGE plpgsql
+AS $function$
+begin
+    perform lock_fleet_and_account_shared(p_account);
+    perform
+      from club_gates c
+      join connection_gates n on n.club_id = c.club_id and n.connection_id = p_connection
+     where c.club_id = p_club
+       for share of c
+       for share of n;
+    return found;
+end
 $function$;
 
 CREATE OR REPLACE FUNCTION lock_linked(p_club uuid, p_connection uuid, p_operation uuid)
@@ -2715,6 +2820,46 @@ begin
      where club_id = p_club and connection_id = p_connection;
     return found;
 end
+$function$;
+
+CREATE OR REPLACE FUNCTION read_is_wanted(p_club uuid, p_read uuid, p_permission text)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+AS $function$
+    select exists (
+        select
+          from provider_read_askers a
+         cross join lateral person_standing(p_club, a.person_id, p_permission, null) as s
+         where a.club_id = p_club and a.read_id = p_read and s.holds)
+$function$;
+
+CREATE OR REPLACE FUNCTION read_kept()
+ RETURNS interval
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN '00:15:00'::interval;
+
+CREATE OR REPLACE FUNCTION read_life()
+ RETURNS interval
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN '00:01:00'::interval;
+
+CREATE OR REPLACE FUNCTION read_standing(p_row provider_reads, p_now timestamp with time zone)
+ RETURNS TABLE(state text, code text, remaining interval)
+ LANGUAGE sql
+ STABLE
+AS $function$
+    select case when w.is_over then 'failed' else p_row.state end,
+           case when w.is_over then 'not_answered' else p_row.code end,
+           case
+               when p_row.state = 'succeeded' and is_read_alive(p_row.observed_at, p_now)
+                   then p_row.observed_at + read_life() - p_now
+               else interval '0'
+           end
+      from (select p_row.state = 'pending' and not is_read_alive(p_row.requested_at, p_now)
+                   or p_row.state = 'running' and not is_read_alive(p_row.claimed_at, p_now) as is_over) as w
 $function$;
 
 CREATE OR REPLACE FUNCTION record_audit_page(p_account uuid, p_generation integer, p_worker uuid, p_club uuid, p_connection uuid, p_epoch timestamp with time zone, p_token bigint, p_scan uuid, p_offset integer, p_raw_count integer, p_is_last boolean, p_entries text[], p_times timestamp with time zone[], p_events text[])
@@ -3261,6 +3406,21 @@ begin
        and state in ('active', 'degraded')
        and (consecutive_failures > 0 or state = 'degraded');
     return true;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION store_read_evidence(p_club uuid, p_connection uuid, p_epoch timestamp with time zone, p_account uuid, p_worker uuid, p_kind text, p_subject text, p_body jsonb, p_observed_at timestamp with time zone)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+begin
+    insert into evidence as e
+           (club_id, connection_id, kind, subject, epoch, body, observed_at, account_id, worker_id)
+    values (p_club, p_connection, p_kind, p_subject, p_epoch, p_body, p_observed_at, p_account, p_worker)
+        on conflict (club_id, connection_id, kind, subject) do update
+       set epoch = excluded.epoch, body = excluded.body, observed_at = excluded.observed_at,
+           account_id = excluded.account_id, worker_id = excluded.worker_id
+     where e.observed_at < excluded.observed_at or e.epoch <> excluded.epoch or e.observed_at > lastcall_now();
 end
 $function$;
 

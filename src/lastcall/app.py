@@ -21,6 +21,7 @@ import lastcall.decisions.registration
 import lastcall.events.registration
 import lastcall.operations.listeners
 import lastcall.people.personal
+import lastcall.reads.registration
 import lastcall.telemetry.listeners
 from lastcall.api.heads import HeadAnswers
 from lastcall.api.intake import BODY_LIMIT, FOR_PROGRAMS, Intake
@@ -49,6 +50,8 @@ from lastcall.people.data_retention import data_retention
 from lastcall.people.offer import Offer
 from lastcall.people.passkey_answers import relying_party
 from lastcall.people.providers.providers import providers_from
+from lastcall.reads.expiry import read_expiry_owner
+from lastcall.reads.work import ReadWork
 from lastcall.settings import Settings
 from lastcall.web.access import Cookies
 from lastcall.web.assets import Assets
@@ -73,6 +76,7 @@ def register() -> None:
     lastcall.events.registration.register()
     lastcall.connections.registration.register()
     lastcall.operations.listeners.register()
+    lastcall.reads.registration.register()
     lastcall.telemetry.listeners.register()
     lastcall.api.v1.personal.register()
 
@@ -92,13 +96,14 @@ def deadline_owners(settings: Settings, database: Database, mailer: Mailer, cloc
         *retention,
         *operation_owners(database, mailer, clock),
         lease_expiry_owner(database),
+        read_expiry_owner(database, clock),
         club_deletion_owner(database, clock),
     ]
 
 
 def work_sources(database: Database) -> list[WorkSource]:
     """What collectors are woken for."""
-    return [OperationWork(database)]
+    return [OperationWork(database), ReadWork(database)]
 
 
 def mailer(settings: Settings, database: Database) -> Mailer:

@@ -21,6 +21,7 @@ ROOMS = (
     "events",
     "connections",
     "operations",
+    "reads",
     "api",
     "web",
 )

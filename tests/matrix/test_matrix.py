@@ -20,6 +20,7 @@ from tests.matrix.rows_events import EVENTS
 from tests.matrix.rows_notices import NOTICES
 from tests.matrix.rows_operations import CHANGES, READS
 from tests.matrix.rows_people import ACCOUNT, OPERATORS
+from tests.matrix.rows_reads import PROVIDER_READS
 from tests.matrix.world import World, build, tokens
 
 from lastcall.clubs import life, policy, roles
@@ -35,7 +36,19 @@ from lastcall.people import queries as people
 from lastcall.people.actor import Actor
 from lastcall.people.service import block_person, set_operator, unblock_person
 
-ROWS = [*CLUBS, *ACCESS, *OPERATIONS, *CHANGES, *NOTICES, *EVENTS, *CONNECTIONS, *ACCOUNT, *OPERATORS, *READS]
+ROWS = [
+    *CLUBS,
+    *ACCESS,
+    *OPERATIONS,
+    *CHANGES,
+    *NOTICES,
+    *EVENTS,
+    *CONNECTIONS,
+    *ACCOUNT,
+    *OPERATORS,
+    *READS,
+    *PROVIDER_READS,
+]
 
 FOR_LATER_PARTS = {
     Permission.MANAGE_EVENT_MEDIA,

@@ -39,6 +39,7 @@ from lastcall.people.scopes import Scope
 from lastcall.people.service import add_person
 from lastcall.people.sessions import Browser
 from lastcall.provider_settings import ProviderKind, ProviderSettings
+from lastcall.reads.asking import request_read
 from lastcall.testing.fleet import ready_account
 from lastcall.testing.staff import change_role
 
@@ -68,6 +69,7 @@ class World:
     account_id: UUID
     connection_id: UUID
     queued: Enqueued
+    read_id: UUID
     event: EventView
     document: ImportView
     cases: list[Case] = field(default_factory=list)
@@ -144,6 +146,7 @@ async def build(db: Database, needed: Collection[frozenset[Permission]]) -> Worl
             [{"kind": "invite_member", "targetUserId": TARGET}],
             Immediate(),
         ),
+        read_id=(await request_read(db, owner, club_id, "bans", {})).id,
         event=await create_event(db, owner, club_id, AN_EVENT),
         document=await import_file(
             db, owner, club_id, "evenings.ics", b"BEGIN:VCALENDAR\r\nEND:VCALENDAR\r\n"

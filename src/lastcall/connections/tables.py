@@ -239,14 +239,18 @@ class Evidence(Base):
     """What VRChat said of a subject, and when it was read. Newest only; old evidence is no evidence.
 
     ``own_member`` is the account's own membership: its subject is the account's VRChat user id, its body
-    the wire's ``OwnMemberEvidence`` without the age. ``bans`` is one page of the group's bans: its subject says which,
-    its body is ``{"bannedUserIds": […]}``.
+    the wire's ``OwnMemberEvidence`` without the age. The others are what ``reads/`` keeps of what somebody had read, as
+    long as the read itself: ``bans`` is one page of the group's bans, its subject says which, its body is
+    ``{"bannedUserIds": […]}``.
     """
 
     __tablename__ = "evidence"
     __table_args__ = (
         tenant_reference("connections", "connection_id", on_delete="cascade"),
-        CheckConstraint("kind in ('own_member', 'bans')", name="kind"),
+        CheckConstraint(
+            "kind in ('own_member', 'bans', 'requests', 'invites', 'member', 'posts', 'instances')",
+            name="kind",
+        ),
     )
 
     club_id: Mapped[UUID] = mapped_column(primary_key=True)

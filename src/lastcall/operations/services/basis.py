@@ -14,7 +14,7 @@ from uuid import UUID
 
 from lastcall.clubs.policy import Standing
 from lastcall.connections.evidence import banned_now
-from lastcall.connections.states import USABLE, ConnectionState
+from lastcall.connections.states import USABLE, ConnectionState, Feature
 from lastcall.db.transaction import Transaction
 from lastcall.errors import Conflict, Invalid
 from lastcall.events.queries import Publication, may_see_drafts
@@ -85,14 +85,14 @@ async def hold_connection(tx: Transaction, club_id: UUID) -> Current | None:
     )
 
 
-def require_usable(connection: Current | None, kind: Kind[Any]) -> Current:
-    """Raises ``Conflict`` where nothing of this kind can be queued now."""
+def require_feature(connection: Current | None, feature: Feature) -> Current:
+    """Raises ``Conflict`` where nothing of this feature can be asked for now."""
     if connection is None or connection.state not in USABLE:
         raise connection_missing()
-    if kind.feature not in connection.features:
+    if feature not in connection.features:
         raise Conflict(
             "feature_disabled",
-            f"“{kind.feature.label}” is switched off for this club's connection.",
+            f"“{feature.label}” is switched off for this club's connection.",
             advice="Switch it on at the connection page first.",
         )
     return connection

@@ -40,8 +40,8 @@ from lastcall.operations.services.basis import (
     hold_events,
     linked_event,
     refuse_banned,
+    require_feature,
     require_own_places,
-    require_usable,
 )
 from lastcall.operations.signals import LATE_PENDING, changed
 from lastcall.people.actor import Actor
@@ -125,7 +125,7 @@ async def enqueue(
         known = await _replay(tx, actor, club_id, asked)
         if known is not None:
             return known
-        connection = require_usable(await hold_connection(tx, club_id), asked.kind)
+        connection = require_feature(await hold_connection(tx, club_id), asked.kind.feature)
         check_rules(asked)
         by_field = {f"payloads.{n}": payload for n, payload in enumerate(asked.payloads)}
         await refuse_banned(tx, club_id, connection, asked.kind, by_field, confirm_banned)
