@@ -264,6 +264,18 @@ create table directory (
 );
 CREATE INDEX directory_club_id_idx ON directory USING btree (club_id);
 
+create table ended_epochs (
+    club_id uuid not null,
+    connection_id uuid not null,
+    epoch timestamp with time zone not null,
+    code text not null,
+    ended_at timestamp with time zone default lastcall_now() not null,
+    constraint ended_epochs_pkey PRIMARY KEY (club_id, connection_id, epoch),
+    constraint ended_epochs_code_check CHECK ((code = ANY (ARRAY['connection_changed'::text, 'database_restored'::text]))),
+    constraint ended_epochs_club_id_connection_id_fkey FOREIGN KEY (club_id, connection_id) REFERENCES connections(club_id, id) ON DELETE CASCADE
+);
+CREATE INDEX ended_epochs_ended_at_connection_id_idx ON ended_epochs USING btree (ended_at, connection_id);
+
 create table event_worlds (
     club_id uuid not null,
     id uuid not null,
@@ -1489,6 +1501,45 @@ AS $function$
       left join connection_standing(p_club, p_connection, p_account, p_epoch, p_now) as s on true
 $function$;
 
+CREATE OR REPLACE FUNCTION clean_up_epoch(p_club uuid, p_connection uuid, p_epoch timestamp with time zone, p_limit integer)
+ RETURNS TABLE(is_over boolean, has_changed boolean)
+ LANGUAGE plpgsql
+AS $function$
+declare
+    v_page constant uuid[] := epoch_page(p_club, p_connection, p_epoch, p_limit);
+    v_ended uuid[];
+    v_now timestamptz;
+begin
+    perform from operations o
+      where o.club_id = p_club and o.id = any (v_page) and o.state in ('pending', 'claimed')
+      order by o.id
+        for no key update;
+
+    v_now := lastcall_now();
+    with ended as (
+        update operations o
+           set state = 'rejected', code = e.code, completed_at = v_now,
+               claim_nonce = null, claim_account_id = null, claim_worker_id = null, claim_journal_id = null,
+               claim_fencing_token = null, claim_generation = null, claim_expires_at = null
+          from ended_epochs e
+         where e.club_id = p_club and e.connection_id = p_connection and e.epoch = p_epoch
+           and o.club_id = p_club and o.id = any (v_page)
+           and o.state in ('pending', 'claimed') and o.submitted_at is null
+        returning o.id)
+    select array_agg(d.id) into v_ended from ended d;
+    has_changed := v_ended is not null;
+    if has_changed then
+        perform operation_ended(p_club, v_ended, v_now);
+    end if;
+
+    is_over := cardinality(epoch_page(p_club, p_connection, p_epoch, 1)) = 0;
+    if is_over then
+        delete from ended_epochs e where e.club_id = p_club and e.connection_id = p_connection and e.epoch = p_epoch;
+    end if;
+    return next;
+end
+$function$;
+
 CREATE OR REPLACE FUNCTION club_sends(p_club_state text)
  RETURNS boolean
  LANGUAGE sql
@@ -1866,6 +1917,28 @@ begin
 end
 $function$;
 
+CREATE OR REPLACE FUNCTION epoch_page(p_club uuid, p_connection uuid, p_epoch timestamp with time zone, p_limit integer)
+ RETURNS uuid[]
+ LANGUAGE sql
+ STABLE
+AS $function$
+    select array(
+        (select o.id
+           from operations o
+          where o.club_id = p_club and o.connection_id = p_connection and o.epoch = p_epoch and o.state = 'claimed'
+            and not is_awaited(o.club_id, o.id, o.kind)
+          order by o.id
+          limit p_limit)
+        union all
+        (select o.id
+           from operations o
+          where o.club_id = p_club and o.connection_id = p_connection and o.epoch = p_epoch and o.state = 'pending'
+            and not is_awaited(o.club_id, o.id, o.kind)
+          order by o.lane, o.ready_at, o.id
+          limit p_limit)
+        limit p_limit)
+$function$;
+
 CREATE OR REPLACE FUNCTION event_due(p_starts_at timestamp with time zone, p_offset_ms bigint)
  RETURNS timestamp with time zone
  LANGUAGE sql
@@ -2214,6 +2287,20 @@ AS $function$
         and (p_row.payload ->> 'creationRevision')::numeric = p_row.dependency_revision
         and p_creation.event_id is not distinct from p_row.dependency_event_id,
         false)
+$function$;
+
+CREATE OR REPLACE FUNCTION is_awaited(p_club uuid, p_operation uuid, p_kind text)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+AS $function$
+    select p_kind = 'create_instance' and exists (
+           select
+             from operations c
+             join operations d on d.club_id = c.club_id and d.depends_on = c.id
+            where c.club_id = p_club and c.id = p_operation
+              and d.connection_id = c.connection_id and d.epoch = c.epoch
+              and d.completed_at is null and d.state in ('pending', 'claimed'))
 $function$;
 
 CREATE OR REPLACE FUNCTION is_claim_of(p_row operations, p_account uuid, p_worker uuid, p_connection uuid, p_epoch timestamp with time zone, p_token bigint, p_nonce uuid)
@@ -2578,6 +2665,38 @@ begin
         on conflict (club_id, subject_kind, subject_id) do update set after = null;
     return first_fanout(p_club);
 end
+$function$;
+
+CREATE OR REPLACE FUNCTION note_earlier_epochs(p_club uuid, p_connection uuid, p_epoch timestamp with time zone, p_code text)
+ RETURNS timestamp with time zone
+ LANGUAGE sql
+AS $function$
+    with noted as (
+        insert into ended_epochs (club_id, connection_id, epoch, code, ended_at)
+        select p_club, u.connection_id, u.epoch, p_code, lastcall_now()
+          from (select o.connection_id, o.epoch from operations o where o.club_id = p_club and o.state = 'pending'
+                union
+                select o.connection_id, o.epoch from operations o where o.club_id = p_club and o.state = 'claimed') as u
+         where (u.connection_id, u.epoch) <> (p_connection, p_epoch)
+            on conflict (club_id, connection_id, epoch) do update set ended_at = ended_epochs.ended_at
+        returning ended_at)
+    select min(n.ended_at) from noted n
+$function$;
+
+CREATE OR REPLACE FUNCTION note_ended_epoch(p_club uuid, p_connection uuid, p_epoch timestamp with time zone, p_code text)
+ RETURNS timestamp with time zone
+ LANGUAGE sql
+AS $function$
+    insert into ended_epochs (club_id, connection_id, epoch, code, ended_at)
+    select p_club, p_connection, p_epoch, p_code, lastcall_now()
+     where exists (
+           select from operations o
+            where o.club_id = p_club and o.connection_id = p_connection and o.epoch = p_epoch and o.state = 'pending')
+        or exists (
+           select from operations o
+            where o.club_id = p_club and o.connection_id = p_connection and o.epoch = p_epoch and o.state = 'claimed')
+        on conflict (club_id, connection_id, epoch) do update set ended_at = ended_epochs.ended_at
+    returning ended_at
 $function$;
 
 CREATE OR REPLACE FUNCTION note_event_fanout(p_club uuid, p_event uuid)
@@ -3034,43 +3153,6 @@ begin
         fanout_at := first_fanout(p_club);
     end if;
     return next;
-end
-$function$;
-
-CREATE OR REPLACE FUNCTION reject_unsent(p_club uuid, p_connection uuid, p_epoch timestamp with time zone, p_code text)
- RETURNS integer
- LANGUAGE plpgsql
-AS $function$
-declare
-    v_ids uuid[];
-    v_now timestamptz;
-begin
-    v_ids := array(
-        select o.id from operations o
-         where o.club_id = p_club and o.connection_id = p_connection and o.epoch = p_epoch and o.state = 'pending'
-        union all
-        select o.id from operations o
-         where o.club_id = p_club and o.connection_id = p_connection and o.epoch = p_epoch and o.state = 'claimed');
-    perform from operations o
-      where o.club_id = p_club and o.id = any (v_ids) and o.state in ('pending', 'claimed')
-      order by o.id
-        for no key update;
-
-    v_now := lastcall_now();
-    with ended as (
-        update operations o
-           set state = 'rejected', code = p_code, completed_at = v_now,
-               claim_nonce = null, claim_account_id = null, claim_worker_id = null, claim_journal_id = null,
-               claim_fencing_token = null, claim_generation = null, claim_expires_at = null
-         where o.club_id = p_club and o.id = any (v_ids)
-           and o.state in ('pending', 'claimed') and o.submitted_at is null
-        returning o.id)
-    select array_agg(e.id) into v_ids from ended e;
-    if v_ids is null then
-        return 0;
-    end if;
-    perform operation_ended(p_club, v_ids, v_now);
-    return cardinality(v_ids);
 end
 $function$;
 

@@ -116,6 +116,11 @@ async def fan_out(world: World, owner: Owner | None = None) -> list[PassResult]:
     return results
 
 
+async def clean_up(world: World) -> list[PassResult]:
+    """What is unsent of epochs that ended is rejected, to the last of it."""
+    return await fan_out(world, owner_named(world, "epoch_cleanup"))
+
+
 async def states(world: World, operation_ids: Sequence[UUID]) -> list[tuple[str, str | None]]:
     rows = await world.db.pool.fetch(
         "select o.state, o.code from unnest($1::uuid[]) with ordinality as n (id, n) join operations o using (id)"

@@ -42,6 +42,8 @@ class Model:
     events: list[Event] = field(default_factory=list)
     ops: dict[UUID, Op] = field(default_factory=dict)
     notes: dict[UUID, Note] = field(default_factory=dict)
+    ended: list[tuple[datetime, Connection]] = field(default_factory=list)
+    """Connections that are over and of which something unsent is left, and since when."""
     log: list[str] = field(default_factory=list)
     """The club, the action and the person, for each thing that somebody did."""
     notices: int = 0
@@ -87,6 +89,10 @@ class Model:
         return (
             op.state == "claimed" and op.claim == claim and op.expires is not None and op.expires > self.now
         )
+
+    def left_of(self, connection: Connection) -> list[Op]:
+        """What is unsent of it."""
+        return [op for op in self.ops.values() if op.connection is connection and op.is_unsent]
 
     # What events and creations say.
 

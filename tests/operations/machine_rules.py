@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from hypothesis import strategies as st
@@ -25,19 +25,17 @@ from machine_choices import (
     SINGLES,
     SOME_FEATURES,
     STARTS,
-    STEPS_OF_CLOCK,
-    TICK,
 )
 from machine_ends import Asked
 from machine_picks import Example, chosen
 from machine_stage import FEATURES, Collector
-from machine_things import ALL_PERMISSIONS, GRACE, Club, Event, Op, Seen
-from machine_world import OWNERS, TIMELESS
+from machine_things import ALL_PERMISSIONS, Club, Event, Op, Seen
+from machine_turns import PICK, Turns
+from machine_world import TIMELESS
 
 from lastcall.events.times import Timed
 from lastcall.protocol.outcomes import Outcome
 
-PICK = st.integers(0, 11)
 Slow = tuple[timedelta, timedelta]
 WORK: dict[str, Any] = {
     "by": PICK,
@@ -49,8 +47,8 @@ WORK: dict[str, Any] = {
 }
 
 
-class Machine(Example):
-    """Everything that can happen, a rule each."""
+class Machine(Turns):
+    """What people and collectors do, a rule each."""
 
     # Staff.
 
@@ -136,11 +134,6 @@ class Machine(Example):
         asked = self.asked(when, event) if when < 8 else Asked("fixed", op.due + chosen(FIXED, pick), event)
         self.run(self.play.edit(op, actor, seen, asked))
         self.follow_up(is_followed)
-
-    def follow_up(self, is_followed: bool) -> None:
-        """Perhaps the fan-out is quick."""
-        while is_followed and self.play.model.notes:
-            self.run(self.play.fan_out())
 
     @precondition(Example.has_requests)
     @rule(pick=PICK, by=PICK, is_all=st.booleans())
@@ -320,6 +313,7 @@ class Machine(Example):
             self.run(self.play.disconnect(club))
             if how < 6:
                 self.run(self.play.connect(club))
+            self.tidy_up(how % 2 == 0)
 
     async def _throw_switch(self, club: Club, how: int) -> None:
         """One that stops something, or the way back from what stops everything here."""
@@ -336,63 +330,3 @@ class Machine(Example):
             await play.switch_account(is_on=True)
         else:
             await play.switch_fleet(is_on=True)
-
-    # Time, and what follows by itself.
-
-    @rule(pick=PICK, before=st.sampled_from((0, 0, 1, -1)), is_heard=st.booleans())
-    def clock_to_a_boundary(self, pick: int, before: int, is_heard: bool) -> None:
-        model = self.play.model
-        moments = {event.starts_at for event in model.events if event.starts_at}
-        for op in model.ops.values():
-            if op.completed_at is None:
-                moments |= {
-                    op.due,
-                    op.due + GRACE,
-                    op.due + GRACE + TICK,
-                    op.ready or op.due,
-                    op.expires or op.due,
-                }
-        leases = [lease for one in self.play.collectors for lease in one.leases]
-        moments |= {lease.expires_at for lease in leases}
-        ahead = sorted(moment for at in moments if (moment := at - before * TICK) > model.now)
-        if ahead:
-            self.run(self._time_passes(ahead[min(pick, len(ahead) - 1)], is_heard))
-
-    @rule(step=st.sampled_from(STEPS_OF_CLOCK), is_heard=st.booleans())
-    def clock_step(self, step: timedelta, is_heard: bool) -> None:
-        self.run(self._time_passes(self.play.model.now + step, is_heard))
-
-    async def _time_passes(self, moment: datetime, is_heard: bool) -> None:
-        """``is_heard``: the owners come to what is due by then."""
-        await self.play.set_clock(moment)
-        for owner in OWNERS if is_heard else ():
-            if self.play.due(owner) and (found := await self.play.look(owner)) is not None:
-                await self.play.check()
-                await self.play.settle(found)
-
-    @rule(owner=st.sampled_from(OWNERS), is_at_once=st.booleans())
-    def owner_looks(self, owner: str, is_at_once: bool) -> None:
-        found = self.run(self.play.look(owner))
-        if found is not None and is_at_once:
-            self.run(self.play.settle(found))
-        elif found is not None:
-            self.found.append(found)
-
-    @precondition(lambda self: bool(self.found))
-    @rule(pick=PICK)
-    def owner_settles(self, pick: int) -> None:
-        """What an owner saw a while ago, or another process saw too."""
-        self.run(self.play.settle(chosen(self.found, pick)))
-
-    @precondition(Example.has_handles)
-    @rule(pick=PICK, is_same=st.booleans())
-    def recover_by_hand(self, pick: int, is_same: bool) -> None:
-        handle = self.handle(pick)
-        expires_at = handle.op.expires or self.play.model.now
-        self.run(self.play.recover_by_hand(handle, expires_at if is_same else expires_at - TICK))
-
-    @precondition(lambda self: bool(self.play.model.notes))
-    @rule(pages=st.integers(1, 5))
-    def fan_out(self, pages: int) -> None:
-        for _ in range(pages):
-            self.run(self.play.fan_out())

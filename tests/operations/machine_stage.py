@@ -34,6 +34,7 @@ _FACTS = """
            (select array_agg(concat_ws(' ', a.club_id, a.action, a.actor_id) order by a.id)
               from activity_log a where a.club_id = any ($1)) as logged,
            (select count(*) from operation_fanouts f where f.club_id = any ($1)) as notes,
+           (select count(*) from ended_epochs e where e.club_id = any ($1)) as ended,
            (select count(*) from operation_revisions r where r.club_id = any ($1)) as revisions,
            (select count(*) from operation_notices n where n.club_id = any ($1)) as notices
       from (values (true)) as one
@@ -200,6 +201,7 @@ class Stand:
         assert facts.keys() == model.ops.keys()
         assert (rows[0]["logged"] or []) == model.log
         assert rows[0]["notes"] == len(model.notes), model.notes
+        assert rows[0]["ended"] == len(model.ended), model.ended
         assert (rows[0]["revisions"], rows[0]["notices"]) == (model.revisions, model.notices)
         for op in model.ops.values():
             self._check_row(op, facts[op.id])

@@ -15,6 +15,8 @@ SAME_READ = timedelta(seconds=1)
 TRANSIENT_RETRIES = 2
 FAN_OUT_PAGE = 2
 """Rows of a page of the fan-out in these tests, so that one event has several."""
+CLEAN_UP_PAGE = 2
+"""Rows of a page of an ended epoch's clean-up in these tests."""
 NOBODY = UUID(int=0)
 
 UNSENT = ("pending", "claimed")

@@ -9,6 +9,7 @@ from datetime import date, datetime
 from uuid import UUID, uuid4
 
 import machine_ends as ends
+import machine_pages as pages
 from machine_collectors import Collectors
 from machine_staff import Staff
 from machine_stage import FEATURES, Collector, Handle
@@ -29,6 +30,7 @@ from lastcall.events.fields import EventFields
 from lastcall.events.queries import Publication
 from lastcall.events.times import DateOnly, EventTime, Timed, TimeTba
 from lastcall.operations.owners.claims import ExpiredClaims
+from lastcall.operations.owners.epochs import EndedEpochs
 from lastcall.operations.owners.fanout import Fanouts
 from lastcall.operations.owners.lateness import Late
 from lastcall.operations.owners.submissions import OpenSubmissions
@@ -325,5 +327,16 @@ class Play(Staff, Collectors):
         if first is None:
             return False
         await notes.step(first)
-        ends.fan_out(self.model)
+        pages.fan_out(self.model)
+        return True
+
+    async def clean_up(self) -> bool:
+        """A page of the epoch that ended first; whether there was one."""
+        ended = EndedEpochs(self.db)
+        first = await ended.first(None)
+        assert (first is None) == (not self.model.ended)
+        if first is None:
+            return False
+        await ended.step(first)
+        pages.clean_up(self.model)
         return True

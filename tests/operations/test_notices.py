@@ -14,8 +14,10 @@ from operations_world import World, invitation
 
 import lastcall.operations
 from lastcall.clubs.policy import require_staff
+from lastcall.connections.connect import disconnect_club
 from lastcall.deadlines.owner import More, Stop
 from lastcall.errors import NotFound
+from lastcall.operations.listeners import register
 from lastcall.operations.notices import notices
 from lastcall.operations.owners import operation_owners
 from lastcall.operations.services.cancel import cancel
@@ -23,6 +25,8 @@ from lastcall.operations.services.dismiss import dismiss_notices
 from lastcall.people.scopes import Scope
 from lastcall.protocol.constants import GRACE, SUBMISSION_LIFE
 from lastcall.protocol.outcomes import Outcome
+
+register()
 
 NOTICES_SQL = Path(lastcall.operations.__file__).parent / "sql" / "notices.sql"
 SECOND = timedelta(seconds=1)
@@ -75,12 +79,8 @@ async def late(world: World) -> UUID:
 
 async def epoch_over(world: World) -> UUID:
     operation_id = await world.one(invitation())
-    await world.run(
-        "select reject_unsent($1, $2, $3, 'connection_changed')",
-        world.club_id,
-        world.connection_id,
-        world.epoch,
-    )
+    await disconnect_club(world.db, None, world.club_id, world.connection_id)
+    await run(world, "epoch_cleanup")
     return operation_id
 
 

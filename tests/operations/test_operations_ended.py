@@ -11,11 +11,11 @@ import pytest
 from events_world import HOUR, an_event, depend, following, owner_named
 from operations_world import World, assignment
 
-from lastcall.connections.listeners import EpochEnd, HelloFacts
+from lastcall.connections.listeners import HelloFacts
 from lastcall.deadlines.owner import Stop
 from lastcall.deadlines.signals import Signal
 from lastcall.events.services.write import cancel_event
-from lastcall.operations.listeners import epoch_ended, hello
+from lastcall.operations.listeners import hello
 from lastcall.operations.services.worker import ClaimHeld
 from lastcall.protocol.outcomes import Outcome
 
@@ -121,16 +121,6 @@ async def test_an_event_that_ends_a_creation_notes_its_dependents(world: World) 
     await cancel_event(world.db, world.owner, world.club_id, event_id)
     await world.run("select * from fan_out_event($1, $2, 100)", world.club_id, event_id)
     assert await world.run("select subject_id from operation_fanouts") == creation_id
-
-
-async def test_an_epoch_that_ends_takes_a_creation_and_its_dependents_along(world: World) -> None:
-    creation_id = await world.one()
-    dependent_id = await world.one(assignment(2), due_at=await world.clock.now() + HOUR)
-    await depend(world, dependent_id, creation_id)
-    async with world.db.transaction() as tx:
-        await epoch_ended(tx, EpochEnd(world.club_id, world.connection_id, world.epoch, "disconnected"))
-    assert [await world.state(one) for one in (creation_id, dependent_id)] == ["rejected", "rejected"]
-    assert await world.run("select count(*) from operation_fanouts") == 0
 
 
 @pytest.mark.parametrize("kind", ["assign_role", "create_instance"])

@@ -1,21 +1,18 @@
-"""A collector that starts anew, and an epoch that ends."""
+"""A collector that starts anew."""
 
 from __future__ import annotations
 
 import asyncio
 from datetime import timedelta
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 import asyncpg
 import pytest
-from events_world import replace_routine
 from operations_world import World, assignment
 
-from lastcall.connections.connect import disconnect_club
 from lastcall.connections.hello import Journal, Welcome, say_hello
 from lastcall.connections.listeners import ReportedSubmission
-from lastcall.connections.restored import restored
 from lastcall.db.bus import Hint
 from lastcall.db.ids import encode_id, new_id
 from lastcall.deadlines.signals import Signal
@@ -128,41 +125,6 @@ async def test_a_submission_that_is_known_freezes_nothing_however_it_ended(world
     _, held = await world.submitted()
     await world.steps.complete(world.worker, held, Outcome.SUCCEEDED)
     assert (await hello(world, intent(held, is_answered=True))).frozen_connections == ()
-
-
-@pytest.mark.clause("WRK-11")
-async def test_a_disconnect_rejects_what_is_unsent_and_leaves_what_was_submitted(world: World) -> None:
-    submitted, held = await world.submitted(assignment(1))
-    claimed, _ = await world.claimed(assignment(2))
-    future = await world.one(assignment(3), due_at=await world.clock.now() + timedelta(days=30))
-    await disconnect_club(world.db, None, world.club_id, world.connection_id)
-    assert await _ends(world, claimed, future) == [("rejected", "connection_changed")] * 2
-    assert await world.state(submitted) == "submitted"
-    assert (await world.steps.complete(world.worker, held, Outcome.SUCCEEDED)).is_recorded
-
-
-async def test_an_epoch_that_ends_takes_no_more_steps_for_more_rows(world: World) -> None:
-    """Row by row, a disconnect of tens of thousands outlasted its time limit, each time anew."""
-    await world.run("create sequence steps")
-    await replace_routine(world, "operation_ended", "begin", "begin perform nextval('steps');")
-    made = await world.enqueue(*[assignment(n) for n in range(100)])
-    await disconnect_club(world.db, None, world.club_id, world.connection_id)
-    assert await _ends(world, *made.operation_ids) == [("rejected", "connection_changed")] * 100
-    assert await world.run("select last_value from steps") == 1
-
-
-async def test_after_a_restore_unsent_work_needs_a_new_review(world: World) -> None:
-    submitted, _ = await world.submitted(assignment(1))
-    pending = await world.one(assignment(2))
-    await restored(world.db, None)
-    assert await _ends(world, pending) == [("rejected", "database_restored")]
-    assert await world.state(submitted) == "submitted"
-    assert await world.run("select epoch from connections") > world.epoch
-
-
-async def _ends(world: World, *operation_ids: UUID) -> list[tuple[str, str]]:
-    rows = [await world.row(operation_id) for operation_id in operation_ids]
-    return [(row["state"], row["code"]) for row in rows]
 
 
 SENT_TOO = "select from operations where club_id = $1 and request_id = $2 order by id for no key update"

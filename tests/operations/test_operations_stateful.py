@@ -15,9 +15,10 @@ from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test
 from machine_rules import Machine
 from machine_stage import Stage
-from machine_things import FAN_OUT_PAGE
+from machine_things import CLEAN_UP_PAGE, FAN_OUT_PAGE
 
 import lastcall.operations.listeners
+import lastcall.operations.owners.epochs
 import lastcall.operations.owners.fanout
 from lastcall.db.database import Database
 from lastcall.operations.machine import State
@@ -34,6 +35,7 @@ def machine(shared_url: str) -> Iterator[type[Machine]]:
     lastcall.operations.listeners.register()
     with pytest.MonkeyPatch.context() as patch, asyncio.Runner() as runner:
         patch.setattr(lastcall.operations.owners.fanout, "PAGE", FAN_OUT_PAGE)
+        patch.setattr(lastcall.operations.owners.epochs, "PAGE", CLEAN_UP_PAGE)
         db = runner.run(Database.open(shared_url))
         stage = runner.run(Stage.open(db))
         yield type("Machine", (Machine,), {"stage": stage, "runner": runner})

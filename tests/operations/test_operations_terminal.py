@@ -64,8 +64,10 @@ STEPS: dict[str, Step] = {
         world.worker_id,
         world.journal_id,
     ),
-    "reject unsent": lambda world, _, held: world.run(
-        "select reject_unsent($1, $2, $3, 'connection_changed')",
+    "epoch ended": lambda world, _, held: world.run(
+        "select clean_up_epoch(e.club_id, e.connection_id, e.epoch, 50)"
+        "  from (select $1::uuid, $2::uuid, $3::timestamptz,"
+        "               note_ended_epoch($1, $2, $3, 'connection_changed')) as e (club_id, connection_id, epoch)",
         world.club_id,
         world.connection_id,
         world.epoch,

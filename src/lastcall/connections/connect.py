@@ -13,7 +13,7 @@ from lastcall.clubs.activity import COMMAND_LINE, System, log
 from lastcall.clubs.policy import require_open
 from lastcall.connections.gates import raise_gate
 from lastcall.connections.leases import end_open_leases
-from lastcall.connections.listeners import EpochEnd, epoch_ends
+from lastcall.connections.listeners import EpochBegin, EpochEnd, epoch_begins, epoch_ends
 from lastcall.connections.signals import CONNECTION_TOPIC, work
 from lastcall.connections.states import AccountState, ConnectionState, Feature
 from lastcall.connections.switches import connection_unknown, require_connection_manager
@@ -59,8 +59,9 @@ async def connect_club(
         await _require_ready(tx, account_id)
         await _refuse_connected(tx, club_id)
         await _take_group(tx, group_id, club_id)
-        await tx.execute(
-            insert(Connection).values(
+        inserted = await tx.execute(
+            insert(Connection)
+            .values(
                 club_id=club_id,
                 id=connection_id,
                 group_id=group_id,
@@ -70,8 +71,10 @@ async def connect_club(
                 epoch=NOW,
                 features=sorted(feature.value for feature in features),
             )
+            .returning(Connection.epoch)
         )
         await tx.execute(insert(ConnectionGate).values(club_id=club_id, connection_id=connection_id))
+        await epoch_begins(tx, EpochBegin(club_id, connection_id, inserted.scalar_one()))
         await log(
             tx,
             club_id,

@@ -59,6 +59,15 @@ class EpochEnd:
     reason: str
 
 
+@dataclass(frozen=True)
+class EpochBegin:
+    """The club was connected anew."""
+
+    club_id: UUID
+    connection_id: UUID
+    epoch: datetime
+
+
 class Coverage(StrEnum):
     """What a club's aggregates are from a failure on, until they are observed again."""
 
@@ -80,10 +89,12 @@ class TelemetryFailure:
 
 HelloListener: TypeAlias = Callable[[Transaction, HelloFacts], Awaitable[HelloFindings]]
 EpochListener: TypeAlias = Callable[[Transaction, EpochEnd], Awaitable[None]]
+BeginListener: TypeAlias = Callable[[Transaction, EpochBegin], Awaitable[None]]
 TelemetryListener: TypeAlias = Callable[[Transaction, TelemetryFailure], Awaitable[None]]
 
 _hello: list[HelloListener] = []
 _epoch: list[EpochListener] = []
+_begin: list[BeginListener] = []
 _telemetry: list[TelemetryListener] = []
 
 
@@ -99,6 +110,12 @@ def on_epoch_end(listener: EpochListener) -> None:
     gate held."""
     if listener not in _epoch:
         _epoch.append(listener)
+
+
+def on_epoch_begin(listener: BeginListener) -> None:
+    """Call ``listener`` in each transaction that connects a club."""
+    if listener not in _begin:
+        _begin.append(listener)
 
 
 def on_telemetry_failure(listener: TelemetryListener) -> None:
@@ -122,6 +139,12 @@ async def epoch_ends(tx: Transaction, end: EpochEnd) -> None:
     """Tell every listener."""
     for listener in _epoch:
         await listener(tx, end)
+
+
+async def epoch_begins(tx: Transaction, begin: EpochBegin) -> None:
+    """Tell every listener."""
+    for listener in _begin:
+        await listener(tx, begin)
 
 
 async def telemetry_failed(tx: Transaction, failure: TelemetryFailure) -> None:

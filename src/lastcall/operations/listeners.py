@@ -1,5 +1,5 @@
-"""What operations do when a collector says hello, when an epoch ends and when an event changes; ``app.py`` lists that
-they are registered.
+"""What operations do when a collector says hello, when an epoch ends or begins and when an event or the club changes;
+``app.py`` lists that they are registered.
 """
 
 from __future__ import annotations
@@ -8,10 +8,12 @@ from uuid import UUID
 
 from lastcall.clubs.listeners import ClubChange, on_club_changed
 from lastcall.connections.listeners import (
+    EpochBegin,
     EpochEnd,
     HelloFacts,
     HelloFindings,
     ReportedSubmission,
+    on_epoch_begin,
     on_epoch_end,
     on_hello,
 )
@@ -27,7 +29,7 @@ from lastcall.operations.effects import OperationsEffect
 from lastcall.operations.mails import ENDED_BADLY
 from lastcall.operations.personal import SOURCES
 from lastcall.operations.schedules import late_at
-from lastcall.operations.signals import FANOUT, LATE_PENDING, changed, say_ended
+from lastcall.operations.signals import EPOCH_CLEANUP, FANOUT, LATE_PENDING, changed, say_ended
 from lastcall.people.personal_data import holds
 from lastcall.people.preferences import declare_topic
 
@@ -40,7 +42,8 @@ _WAS_SUBMITTED = """
 """
 _SUBMITTED = "select count(*) from operations where club_id = $1 and state = 'submitted'"
 _NOTE_EVENT = "select note_event_fanout($1, $2)"
-_REJECT_UNSENT = "select reject_unsent($1, $2, $3, $4)"
+_NOTE_ENDED = "select note_ended_epoch($1, $2, $3, $4)"
+_NOTE_EARLIER = "select note_earlier_epochs($1, $2, $3, $4)"
 
 
 def register() -> None:
@@ -49,6 +52,7 @@ def register() -> None:
     declare_topic(ENDED_BADLY)
     offer_effect(OperationsEffect())
     on_hello(hello)
+    on_epoch_begin(epoch_began)
     on_epoch_end(epoch_ended)
     on_club_changed(club_changed)
     on_event_change(event_changed)
@@ -81,10 +85,21 @@ async def hello(tx: Transaction, facts: HelloFacts) -> HelloFindings:
 
 
 async def epoch_ended(tx: Transaction, end: EpochEnd) -> None:
-    """Nothing unsent of the old epoch goes out; after a restore its code says that it needs a new review."""
+    """What is unsent of the old epoch is rejected soon, and goes out in no case; after a restore its code says that it
+    needs a new review."""
     code = "database_restored" if end.reason == RESTORED else "connection_changed"
-    if await tx.raw.fetchval(_REJECT_UNSENT, end.club_id, end.connection_id, end.epoch, code):
-        await say_ended(tx, end.club_id)
+    noted_at = await tx.raw.fetchval(_NOTE_ENDED, end.club_id, end.connection_id, end.epoch, code)
+    if noted_at is not None:
+        tx.publish(Signal(EPOCH_CLEANUP, noted_at))
+
+
+async def epoch_began(tx: Transaction, begin: EpochBegin) -> None:
+    """Connecting anew repeats the clean-up of everything that earlier epochs left (WRK-11)."""
+    noted_at = await tx.raw.fetchval(
+        _NOTE_EARLIER, begin.club_id, begin.connection_id, begin.epoch, "connection_changed"
+    )
+    if noted_at is not None:
+        tx.publish(Signal(EPOCH_CLEANUP, noted_at))
 
 
 async def event_changed(tx: Transaction, change: EventChange) -> None:

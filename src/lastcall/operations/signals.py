@@ -15,6 +15,7 @@ CLAIM_EXPIRY = "claim_expiry"
 SUBMISSION_RECOVERY = "submission_recovery"
 OPERATION_MAIL = "operation_mail"
 FANOUT = "operation_fanout"
+EPOCH_CLEANUP = "epoch_cleanup"
 
 TOPIC = "scheduled"
 """Topic of the ``Hint`` for pages that show operations."""

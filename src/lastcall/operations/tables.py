@@ -266,6 +266,25 @@ class OperationFanout(TenantTable, Base):
     created_at: Mapped[datetime] = mapped_column(server_default=DATABASE_NOW)
 
 
+class EndedEpoch(Base):
+    """A note that an epoch of a connection ended and that unsent work of it is to be rejected, and with which code
+    (WRK-11). The rows say how far that is.
+    """
+
+    __tablename__ = "ended_epochs"
+    __table_args__ = (
+        tenant_reference("connections", "connection_id", on_delete="cascade"),
+        CheckConstraint("code in ('connection_changed', 'database_restored')", name="code"),
+        Index(None, "ended_at", "connection_id"),
+    )
+
+    club_id: Mapped[UUID] = mapped_column(primary_key=True)
+    connection_id: Mapped[UUID] = mapped_column(primary_key=True)
+    epoch: Mapped[datetime] = mapped_column(primary_key=True)
+    code: Mapped[str]
+    ended_at: Mapped[datetime] = mapped_column(server_default=DATABASE_NOW)
+
+
 class LateResult(TenantTable, Base):
     """What the collector reported for a submission after it had been recorded as unknown: evidence beside the
     row, which stays as it is (WRK-10). One a submission, the first.

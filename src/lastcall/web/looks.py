@@ -237,5 +237,6 @@ OWNERS: dict[str, str] = {
     "submission_recovery": "Records lost answers as unknown",
     "lease_expiry": "Ends leases that ran out",
     "operation_fanout": "Stops and moves what follows an event or a new instance",
+    "epoch_cleanup": "Rejects what was not sent before a disconnect",
 }
 """What each deadline owner does, for the operator's page."""
