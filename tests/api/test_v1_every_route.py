@@ -51,6 +51,7 @@ ROLE = {"name": "Door", "description": "", "permissions": [], "assignableRoleIds
 SETTINGS = {"name": "Night Shift", "slug": "night-shift", "zone": "UTC", "retentionDays": 90}
 ONE_BAN = {"requestId": "walk-request-1", "payloads": [{"kind": "ban_member", "targetUserId": user(1)}]}
 EVENT = {"title": "Night", "zone": "UTC", "time": {"kind": "date_only", "date": "2030-01-01"}}
+ACCOUNT_LIMITS = {"requestsPerMinute": 6, "writesPerDay": 500, "capacity": 40, "reservedHeadroom": 4}
 SEEN = "{seen}"
 """The ``updatedAt`` of the thing in the address, as the walk reads it just before."""
 
@@ -165,6 +166,8 @@ LINES: dict[str, Line] = {
     "PUT /clubs/{club}/connections/{connection_id}/stop": Line(
         Scope.CONNECTION, 204, body={"isStopped": True}
     ),
+    # Its account works, so that it keeps the connection.
+    "PUT /clubs/{club}/connections/{connection_id}/account": Line(right=409, body={}, **OPERATOR),
     "PUT /clubs/{club}/connections/{connection_id}/limit": Line(
         right=204, body={"requestsPerMinute": 5}, **OPERATOR
     ),
@@ -172,7 +175,8 @@ LINES: dict[str, Line] = {
     "PUT /operator/fleet/stop": Line(right=204, unknown=None, body={"isStopped": True}, **OPERATOR),
     "PUT /operator/fleet/limit": Line(right=204, unknown=None, body={"requestsPerMinute": 60}, **OPERATOR),
     "PUT /operator/accounts/{account_id}/stop": Line(right=204, body={"isStopped": True}, **OPERATOR),
-    "PUT /operator/accounts/{account_id}/limit": Line(right=204, body={"requestsPerMinute": 6}, **OPERATOR),
+    "PUT /operator/accounts/{account_id}/limits": Line(right=204, body=ACCOUNT_LIMITS, **OPERATOR),
+    "PUT /operator/accounts/{account_id}/state": Line(right=204, body={"state": "degraded"}, **OPERATOR),
     "GET /operator/clubs": Line(right=200, unknown=None, **OPERATOR),
     "POST /operator/clubs": Line(
         right=201,

@@ -26,33 +26,26 @@ def club(say: Say) -> None:
     assert say("club", "add", "Night Shift", "--owner", "ada@example.org").exit_code == 0
 
 
+def ready(say: Say, alias: str, user: str) -> None:
+    assert say("account", "add", alias, user).exit_code == 0
+    assert say("account", "ready", alias).exit_code == 0
+
+
 def test_an_account_shows_its_key_once_and_a_new_key_replaces_it(say: Say) -> None:
     added = say("account", "add", "porter", USER)
     assert "LASTCALL_ACCOUNT=" in added.output
     first = added.output.split("LASTCALL_WORKER_KEY=")[1].split()[0]
     assert first not in say("account", "list").output
-    replaced = say("account", "key", "porter")
+    replaced = say("account", "rotate-key", "porter")
+    assert "LASTCALL_WORKER_KEY=" in replaced.output
     assert first not in replaced.output
-    assert say("account", "key", "porter", "--revoke").exit_code == 0
-    assert say("account", "key", "nobody").exit_code == 1
-
-
-def test_an_account_is_stopped_let_go_on_and_limited(say: Say) -> None:
-    assert "There is no account yet" in say("account", "list").output
-    say("account", "add", "porter", USER)
-    assert say("account", "switch", "porter", "stop").exit_code == 0
-    assert "stopped" in say("account", "list").output
-    assert say("account", "switch", "porter", "go").exit_code == 0
-    assert "ready" in say("account", "list").output
-    assert "60 requests a minute" in say("account", "limit", "porter", "60").output
-    refused = say("account", "limit", "porter", "0")
-    assert (refused.exit_code, "out of range" in refused.output) == (1, True)
-    assert say("account", "ready", "porter").exit_code == 0
+    assert say("account", "revoke-key", "porter").exit_code == 0
+    assert say("account", "rotate-key", "nobody").exit_code == 1
 
 
 def test_a_club_is_connected_to_its_group(say: Say, club: None) -> None:
     assert "No club is connected yet" in say("connection", "list").output
-    say("account", "add", "porter", USER)
+    ready(say, "porter", USER)
     wrong = say("connection", "add", "night-shift", GROUP, "--account", "porter", "--feature", "dancing")
     assert (wrong.exit_code, "no feature dancing" in wrong.output) == (1, True)
     assert say("connection", "add", "no-club", GROUP, "--account", "porter").exit_code == 1
@@ -63,7 +56,7 @@ def test_a_club_is_connected_to_its_group(say: Say, club: None) -> None:
 
 
 def test_a_limit_counts_only_where_no_lower_one_is(say: Say, club: None) -> None:
-    say("account", "add", "porter", USER)
+    ready(say, "porter", USER)
     unconnected = say("connection", "limit", "night-shift", "20")
     assert (unconnected.exit_code, "not connected" in unconnected.output) == (1, True)
     say("connection", "add", "night-shift", GROUP, "--account", "porter")

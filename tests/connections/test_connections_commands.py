@@ -11,7 +11,8 @@ from tests.connections.test_connections_failures import evidence, store
 from lastcall.connections.allowance import reserve
 from lastcall.connections.connect import connect_club, disconnect_club, set_features
 from lastcall.connections.evidence import evidence_body
-from lastcall.connections.queries import connection_card, overview
+from lastcall.connections.overview import overview
+from lastcall.connections.queries import connection_card
 from lastcall.connections.states import Feature
 from lastcall.connections.switches import (
     set_account_limits,

@@ -9,7 +9,7 @@ from tests.matrix.world import World
 
 from lastcall.clubs.permissions import Permission
 from lastcall.connections import accounts, connect, reassigning, restored, switches
-from lastcall.connections import queries as connections
+from lastcall.connections import overview as connections
 from lastcall.connections.states import AccountState, Feature
 from lastcall.people.scopes import Scope
 from lastcall.testing.fleet import ready_account

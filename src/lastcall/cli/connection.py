@@ -80,20 +80,42 @@ async def limit(club: str, requests_per_minute: int) -> None:
             found = await club_at(tx, club)
             card = await connection_card(tx, found.id)
         if card is None:
-            raise NotFound(
-                "connection_unknown",
-                f"{found.name} is not connected to a group.",
-                advice="Connect it first with `lastcall connection add`.",
-            )
+            raise _not_connected(found.name)
         await set_connection_limit(database, None, found.id, card.connection_id, requests_per_minute)
     click.echo(f"{found.name} may use {requests_per_minute} requests a minute.")
+
+
+@connection.command()
+@click.argument("club", metavar="CLUB")
+@click.option("--account", "alias", metavar="ALIAS", help="Which account takes over; chosen by default.")
+@command_body
+async def reassign(club: str, alias: str | None) -> None:
+    """Let another account serve the club at /c/CLUB, when its own is quarantined, retiring or retired. The new one
+    has to become a member of the group before anything is sent."""
+    from lastcall.clubs.queries import club_at
+    from lastcall.connections.accounts import account_named
+    from lastcall.connections.queries import connection_card
+    from lastcall.connections.reassigning import reassign_connection
+
+    async with opened_database() as database:
+        async with database.read() as tx:
+            found = await club_at(tx, club)
+            card = await connection_card(tx, found.id)
+        if card is None:
+            raise _not_connected(found.name)
+        account_id = None if alias is None else await account_named(database, alias)
+        await reassign_connection(database, None, found.id, card.connection_id, account_id)
+        async with database.read() as tx:
+            now = await connection_card(tx, found.id)
+    served_by = card.account_alias if now is None else now.account_alias
+    click.echo(f"{found.name} is served by {served_by} from now on. Let it into the group.")
 
 
 @connection.command("list")
 @command_body
 async def list_() -> None:
     """Show every club's connection."""
-    from lastcall.connections.queries import overview
+    from lastcall.connections.overview import overview
 
     async with opened_database() as database, database.read() as tx:
         found = (await overview(tx, None)).connections
@@ -102,3 +124,11 @@ async def list_() -> None:
         click.echo(f"{one.club_name:<32} {one.group_name:<32} {one.account_alias:<24} {state}")
     if not found:
         click.echo("No club is connected yet: lastcall connection add CLUB GRP_ID --account ALIAS")
+
+
+def _not_connected(club_name: str) -> NotFound:
+    return NotFound(
+        "connection_unknown",
+        f"{club_name} is not connected to a group.",
+        advice="Connect it first with `lastcall connection add`.",
+    )

@@ -13,6 +13,22 @@ def fleet() -> None:
 
 
 @fleet.command()
+@command_body
+async def stop() -> None:
+    """Stop every account. What was already sent is still settled."""
+    await _switch(is_on=True)
+    click.echo("All accounts are stopped.")
+
+
+@fleet.command()
+@command_body
+async def go() -> None:
+    """Let the accounts go on, but for those that are stopped each."""
+    await _switch(is_on=False)
+    click.echo("The accounts may work.")
+
+
+@fleet.command()
 @click.argument("requests_per_minute", type=int)
 @command_body
 async def limit(requests_per_minute: int) -> None:
@@ -22,3 +38,10 @@ async def limit(requests_per_minute: int) -> None:
     async with opened_database() as database:
         await set_fleet_limit(database, None, requests_per_minute)
     click.echo(f"All accounts together may send {requests_per_minute} requests a minute.")
+
+
+async def _switch(*, is_on: bool) -> None:
+    from lastcall.connections.switches import set_fleet_switch
+
+    async with opened_database() as database:
+        await set_fleet_switch(database, None, is_on=is_on)

@@ -10,7 +10,7 @@ from litestar.di import NamedDependency
 from litestar.params import FromPath, FromQuery
 from litestar.response import Redirect, Stream
 
-from lastcall.connections.queries import Overview, overview
+from lastcall.connections.overview import Overview, overview
 from lastcall.connections.switches import (
     set_account_switch,
     set_connection_switch,

@@ -1,9 +1,9 @@
-"""The fleet, for operators: accounts, connections, and the switches that stop work."""
+"""The fleet, for operators: accounts, connections, their limits, and what stops work."""
 
 from __future__ import annotations
 
-from datetime import datetime
-from typing import Annotated
+from datetime import date, datetime
+from typing import Annotated, Literal
 
 from litestar import get, put
 from litestar.di import NamedDependency
@@ -12,7 +12,10 @@ from msgspec import Meta
 
 from lastcall.api.v1.answers import answers
 from lastcall.api.v1.shapes import Id, Input, PathId, Shape, known
-from lastcall.connections.queries import AccountLine, ConnectionLine, Overview, overview
+from lastcall.connections.accounts import set_account_state
+from lastcall.connections.overview import AccountLine, ConnectionLine, Overview, overview
+from lastcall.connections.reassigning import reassign_connection
+from lastcall.connections.states import AccountState
 from lastcall.connections.switches import (
     set_account_limits,
     set_account_switch,
@@ -21,16 +24,29 @@ from lastcall.connections.switches import (
     set_fleet_limit,
     set_fleet_switch,
 )
-from lastcall.connections.tables import ALLOWANCE_MOST
+from lastcall.connections.tables import ALLOWANCE_MOST, CAPACITY_MOST, WRITES_MOST
 from lastcall.db.database import Database
-from lastcall.db.ids import encode_id
+from lastcall.db.ids import decode_id, encode_id
 from lastcall.people.actor import Actor
 
 TAGS = ["Fleet"]
 
 
+class Collector(Shape, frozen=True):
+    """A collector process of an account, as it said when it started."""
+
+    worker_id: Id
+    release: str
+    last_hello_at: datetime
+
+
 class Account(Shape, frozen=True):
-    """A VRChat account. `obstacle` is why it does not work now (`none` when it does)."""
+    """A VRChat account. `obstacle` is why it does not work now (`none` when it does).
+
+    It serves `connections` clubs of `capacity`; `reservedHeadroom` of these places are not given out by themselves.
+    `writesToday` were reserved this day of UTC, of `writesAllowed`: fewer than `writesPerDay` while the account is
+    young (`joinedOn`, as VRChat says).
+    """
 
     id: Id
     alias: str
@@ -42,7 +58,15 @@ class Account(Shape, frozen=True):
     used_last_minute: int
     cooldown_until: datetime | None
     has_key: bool
+    connections: int
+    capacity: int
+    reserved_headroom: int
+    writes_today: int
+    writes_allowed: int
+    writes_per_day: int
+    joined_on: date | None
     last_hello_at: datetime | None
+    collectors: list[Collector]
 
 
 class Connection(Shape, frozen=True):
@@ -83,6 +107,33 @@ class RateLimit(Input, frozen=True):
     requests_per_minute: Annotated[int, Meta(ge=1, le=ALLOWANCE_MOST)]
 
 
+class AccountLimits(Input, frozen=True):
+    """How much an account does: requests and writes, and how many clubs it serves at most."""
+
+    requests_per_minute: Annotated[int, Meta(ge=1, le=ALLOWANCE_MOST)]
+    writes_per_day: Annotated[int, Meta(ge=1, le=WRITES_MOST)]
+    capacity: Annotated[int, Meta(ge=1, le=CAPACITY_MOST)]
+    reserved_headroom: Annotated[int, Meta(ge=0, le=CAPACITY_MOST)]
+
+
+class AccountStanding(Input, frozen=True):
+    """Where an account stands. Only a person in a browser, or the host's command line, sets it to `ready`."""
+
+    state: Literal["ready", "degraded", "quarantined", "retiring", "retired"]
+
+
+class Takeover(Input, frozen=True):
+    """Which account takes over; without one it is chosen."""
+
+    account_id: Id | None = None
+
+
+class Served(Shape, frozen=True):
+    """The account that serves the connection from now on."""
+
+    account_id: Id
+
+
 @get("/operator/fleet", tags=TAGS, responses=answers())
 async def show_fleet(db: NamedDependency[Database], actor: NamedDependency[Actor]) -> Fleet:
     """The fleet with every account and connection. Operators only, as everything here."""
@@ -117,16 +168,61 @@ async def stop_account(
 
 
 @put(
-    "/operator/accounts/{account_id:str}/limit", status_code=204, tags=TAGS, responses=answers(404, body=True)
+    "/operator/accounts/{account_id:str}/limits",
+    status_code=204,
+    tags=TAGS,
+    responses=answers(404, body=True),
 )
 async def limit_account(
     db: NamedDependency[Database],
     actor: NamedDependency[Actor],
     account_id: PathId,
-    data: JSONBody[RateLimit],
+    data: JSONBody[AccountLimits],
 ) -> None:
-    """Set what one account may use."""
-    await set_account_limits(db, actor, known(account_id), requests_per_minute=data.requests_per_minute)
+    """Set what one account may use, and how many clubs it takes."""
+    await set_account_limits(
+        db,
+        actor,
+        known(account_id),
+        requests_per_minute=data.requests_per_minute,
+        writes_per_day=data.writes_per_day,
+        capacity=data.capacity,
+        reserved_headroom=data.reserved_headroom,
+    )
+
+
+@put(
+    "/operator/accounts/{account_id:str}/state",
+    status_code=204,
+    tags=TAGS,
+    responses=answers(404, 409, body=True),
+)
+async def move_account(
+    db: NamedDependency[Database],
+    actor: NamedDependency[Actor],
+    account_id: PathId,
+    data: JSONBody[AccountStanding],
+) -> None:
+    """Take an account out of work. What was already sent is still recorded."""
+    await set_account_state(db, actor, known(account_id), AccountState(data.state))
+
+
+@put(
+    "/clubs/{club:str}/connections/{connection_id:str}/account",
+    tags=TAGS,
+    responses=answers(404, 409, body=True),
+)
+async def reassign(
+    db: NamedDependency[Database],
+    actor: NamedDependency[Actor],
+    club: PathId,
+    connection_id: PathId,
+    data: JSONBody[Takeover],
+) -> Served:
+    """Let another account serve a club whose account is quarantined, retiring or retired."""
+    wanted = None if data.account_id is None else decode_id(data.account_id)
+    taken = await reassign_connection(db, actor, known(club), known(connection_id), wanted)
+    return Served(account_id=encode_id(taken))
 
 
 @put(
@@ -185,7 +281,20 @@ def _account(line: AccountLine) -> Account:
         used_last_minute=line.used_last_minute,
         cooldown_until=line.cooldown_until,
         has_key=line.has_key,
+        connections=line.connections,
+        capacity=line.capacity,
+        reserved_headroom=line.reserved_headroom,
+        writes_today=line.writes_today,
+        writes_allowed=line.writes_allowed,
+        writes_per_day=line.writes_per_day,
+        joined_on=line.joined_on,
         last_hello_at=line.last_hello_at,
+        collectors=[
+            Collector(
+                worker_id=encode_id(one.worker_id), release=one.release, last_hello_at=one.last_hello_at
+            )
+            for one in line.collectors
+        ],
     )
 
 
@@ -211,6 +320,8 @@ HANDLERS = (
     limit_fleet,
     stop_account,
     limit_account,
+    move_account,
+    reassign,
     stop_connection,
     limit_connection,
 )
