@@ -56,4 +56,4 @@ def may_move(mover: Mover, state: AccountState, to: AccountState) -> bool:
 
 def moves_of_operator(state: AccountState) -> tuple[AccountState, ...]:
     """Where an operator may bring an account from here, in the order of the enum."""
-    return tuple(to for to in AccountState if MOVES[state].get(to) is Mover.OPERATOR)
+    return tuple(to for to in AccountState if to is not state and MOVES[state].get(to) is Mover.OPERATOR)
