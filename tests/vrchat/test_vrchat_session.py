@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import stat
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 import pytest
@@ -120,6 +120,19 @@ async def test_after_401_one_more_look_and_then_silence(simulator: Simulator, tr
     assert len(simulator.arrivals) == 2
     await session.sign_in(GOOD, no_code)
     assert (await session.identity()).value.user_id == simulator.seed.bot_id
+
+
+@pytest.mark.parametrize(
+    ("said", "known"),
+    [('"2026-08-01"', date(2026, 8, 1)), ('"soon"', None), ("12", None), ("null", None), ("[]", None)],
+)
+async def test_the_age_of_the_account_is_known_where_vrchat_says_it_and_no_reason_to_stop(
+    simulator: Simulator, transport: Transport, said: str, known: date | None
+) -> None:
+    bot_id = simulator.seed.bot_id
+    simulator.arm(faults.say(f'{{"id":"{bot_id}","displayName":"Lastcall","date_joined":{said}}}'))
+    identity = (await Session(transport, bot_id).identity()).value
+    assert (identity.user_id, identity.joined_on) == (bot_id, known)
 
 
 async def test_a_single_401_does_not_end_the_session(simulator: Simulator, transport: Transport) -> None:

@@ -39,7 +39,6 @@ class GroupInstance(msgspec.Struct, rename="camel"):
     """A row of ``GET /groups/{id}/instances``. Whom ``member_count`` counts VRChat does not say."""
 
     instance_id: Annotated[str, msgspec.Meta(min_length=1, max_length=500)]
-    location: Annotated[str, msgspec.Meta(min_length=1, max_length=600)]
     member_count: Number
     world: _World
 
@@ -70,8 +69,6 @@ async def read_instances(transport: Transport, group_id: str) -> Read[list[Group
         mark = group_of(row.instance_id)
         if mark is None or not is_same(mark, group_id):
             raise ProviderScope("VRChat answered with another group's instance.")
-        if not is_same(row.location, f"{row.world.id}:{row.instance_id}"):
-            raise SchemaDrift("VRChat's location of an instance contradicts its id.")
     return read
 
 

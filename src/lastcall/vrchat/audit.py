@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from lastcall.vrchat.errors import ProviderScope, SchemaDrift
-from lastcall.vrchat.fields import Id, Number, Text, is_same
+from lastcall.vrchat.fields import Id, Moment, Number, Text, is_same
 from lastcall.vrchat.transport import Read, Transport
 
 PAGE = 100
@@ -45,7 +45,7 @@ class _Row(msgspec.Struct, rename="camel"):
     id: Id
     group_id: Id
     event_type: Text
-    created_at: datetime = msgspec.field(name="created_at")
+    created_at: Moment = msgspec.field(name="created_at")
 
 
 class _Answer(msgspec.Struct, rename="camel"):
@@ -79,9 +79,7 @@ async def read_audit_page(
     lines = tuple(
         AuditLine(row.id, row.created_at, row.event_type)
         for row in rows
-        if row.created_at.tzinfo is not None
-        and starts_at <= row.created_at < ends_at
-        and _EVENT.fullmatch(row.event_type)
+        if starts_at <= row.created_at < ends_at and _EVENT.fullmatch(row.event_type)
     )
     return Read(AuditPage(lines, len(rows), is_last=not read.value.has_next), read.asked_at)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated
 
 import msgspec
@@ -13,6 +14,9 @@ Id = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_-]{1,100}\Z")]
 Word = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9_]{1,100}\Z")]
 Grant = Annotated[str, msgspec.Meta(max_length=100)]
 Number = Annotated[int, msgspec.Meta(ge=0, le=10_000_000)]
+
+Moment = Annotated[datetime, msgspec.Meta(tz=True)]
+"""A moment that says in which zone it is; another cannot be compared with any."""
 
 MOST_ROLES = 100
 """Roles of a group, or of a member, that are read."""

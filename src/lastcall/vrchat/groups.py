@@ -100,6 +100,8 @@ _JOIN_REFUSALS = (
     Refusal(400, re.compile(r"you're already a member( of this group)?[.!]?"), AnswerCode.ALREADY_MEMBER),
 )  # fmt: skip
 
+_LEAVE_REFUSALS = (Refusal(404, re.compile(r"can't find group[.!]?"), Code.MEMBERSHIP),)
+
 
 async def join(
     transport: Transport, group_id: str, user_id: str, *, may_send: Callable[[], bool] | None = None
@@ -120,14 +122,13 @@ async def join(
 async def leave(
     transport: Transport, group_id: str, user_id: str, *, may_send: Callable[[], bool] | None = None
 ) -> Judgement:
-    """Leave the group: one write, sent once. Succeeded also when the account is no member, or sees no such
-    group.
+    """Leave the group: one write, sent once. Succeeded also when the account is no member, or the group is gone.
 
     ``may_send`` and ``fault`` as with ``join``.
     """
     sent = await transport.send_once("POST", f"/groups/{group_id}/leave", may_send=may_send)
-    judged = judge(_Step(group_id, user_id), sent, _check_left, ())
-    is_outside = judged.outcome is Outcome.REJECTED and judged.code in (Code.MEMBERSHIP, Code.VISIBILITY)
+    judged = judge(_Step(group_id, user_id), sent, _check_left, _LEAVE_REFUSALS)
+    is_outside = judged.outcome is Outcome.REJECTED and judged.code == Code.MEMBERSHIP
     return Judgement(Outcome.SUCCEEDED) if is_outside else judged
 
 

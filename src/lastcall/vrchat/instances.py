@@ -13,6 +13,7 @@ from urllib.parse import quote
 import msgspec
 
 from lastcall.vrchat.errors import DestinationClosed, DestinationScope, NotVisible
+from lastcall.vrchat.fields import Moment
 from lastcall.vrchat.transport import Read, Transport
 
 _GROUP_TAG = "group("
@@ -46,7 +47,7 @@ class Instance(msgspec.Struct, rename="camel"):
     type: _Text
     active: bool
     owner_id: str | None = None
-    closed_at: datetime | None = None
+    closed_at: Moment | None = None
 
     def is_at(self, world_id: str, instance_id: str) -> bool:
         """Whether it is this one, in whatever order its tags come."""

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import date
 from http import HTTPStatus
+from typing import Any
 from urllib.parse import quote
 
 import msgspec
@@ -48,14 +49,14 @@ class _CurrentUser(msgspec.Struct, rename="camel"):
     id: str | None = None
     display_name: str | None = None
     requires_two_factor_auth: list[str] | None = None
-    date_joined: str | None = msgspec.field(name="date_joined", default=None)
+    date_joined: Any = msgspec.field(name="date_joined", default=None)
 
     @property
     def joined_on(self) -> date | None:
         """The account's age only slows its writes down, so an unreadable date is no reason to stop."""
         try:
-            return None if self.date_joined is None else date.fromisoformat(self.date_joined)
-        except ValueError:
+            return date.fromisoformat(self.date_joined)
+        except (TypeError, ValueError):
             return None
 
 

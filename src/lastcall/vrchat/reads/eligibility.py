@@ -41,8 +41,6 @@ class _Friends(msgspec.Struct, rename="camel"):
 
 
 async def _ask(asking: Asking, params: EligibilityParams) -> Page:
-    if (params.world_id is None) != (params.instance_id is None):
-        raise InvalidInput("A place is a world and an instance.")
     destination, asked_at = await _destination(asking, params)
     asking.charge()
     read = await asking.transport.get("/auth/user", _Friends)
@@ -75,6 +73,11 @@ def _friends_of(account: _Friends, user_id: str) -> list[str]:
     return account.friends
 
 
+def _check(params: EligibilityParams) -> None:
+    if (params.world_id is None) != (params.instance_id is None):
+        raise InvalidInput("A place is a world and an instance.")
+
+
 def _requests(params: EligibilityParams) -> int:
     return 1 if params.world_id is None else 2
 
@@ -83,6 +86,7 @@ ELIGIBILITY = ReadKind(
     name="eligibility",
     params=EligibilityParams,
     item=EligibilityItem,
+    check=_check,
     requests=_requests,
     ask=_ask,
 )

@@ -27,7 +27,7 @@ class Params(Payload, frozen=True):
 class PageParams(Params, frozen=True):
     """``n`` rows from ``offset`` on."""
 
-    n: PageSize
+    n: PageSize = 25
     offset: Offset = 0
 
 
@@ -79,19 +79,26 @@ class Asking:
 
 @dataclass(frozen=True, kw_only=True)
 class ReadKind:
-    """A kind as the collector sees it. ``grants``: what the group must grant the account. ``requests`` counts
-    the kind's own requests for these parameters."""
+    """A kind as the collector sees it.
+
+    ``grants``: what the group must grant the account. ``check`` raises ``InvalidInput`` for fields that do not
+    go together. ``requests`` counts the kind's own requests for these parameters.
+    """
 
     name: str
     params: type[Params]
     item: type[Item]
     grants: tuple[str, ...] = ()
+    check: Callable[[Any], None] | None = None
     requests: Callable[[Any], int]
     ask: Callable[[Asking, Any], Awaitable[Page]]
 
     def read_params(self, params: Any) -> Params:
         """The parameters as they came over the wire. Raises ``InvalidInput`` for bad ones."""
-        return read_payload(params, self.params)
+        known = read_payload(params, self.params)
+        if self.check is not None:
+            self.check(known)
+        return known
 
     def cost(self, params: Params) -> int:
         """Provider requests: the group read that proves the grants, and the kind's own."""

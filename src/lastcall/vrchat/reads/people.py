@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
 
 import msgspec
 
 from lastcall.vrchat.errors import ProviderScope
-from lastcall.vrchat.fields import Id, RoleIds, Text, Word, is_same
+from lastcall.vrchat.fields import Id, Moment, RoleIds, Text, Word, is_same
 from lastcall.vrchat.reads.kind import Asking, Item, Page, PageParams, page_of, window_of
 
 
@@ -25,9 +24,9 @@ class Person(msgspec.Struct, rename="camel"):
     user_id: Id
     role_ids: RoleIds
     membership_status: Word | None = None
-    joined_at: datetime | None = None
-    created_at: datetime | None = None
-    banned_at: datetime | None = None
+    joined_at: Moment | None = None
+    created_at: Moment | None = None
+    banned_at: Moment | None = None
     user: _User | None = None
 
     @property

@@ -8,7 +8,7 @@ from typing import Annotated
 import msgspec
 
 from lastcall.vrchat.errors import ProviderScope
-from lastcall.vrchat.fields import Id, Number, RoleIds, Text, Word, is_same
+from lastcall.vrchat.fields import Id, Moment, Number, RoleIds, Text, Word, is_same
 from lastcall.vrchat.reads.kind import (
     Asking,
     Item,
@@ -43,7 +43,7 @@ class _Post(msgspec.Struct, rename="camel"):
     visibility: Word
     role_ids: RoleIds | None = None
     image_id: Id | None = None
-    created_at: datetime | None = None
+    created_at: Moment | None = None
 
 
 class _Posts(msgspec.Struct):

@@ -10,7 +10,17 @@ from typing import Literal
 import msgspec
 
 Reply = Literal[
-    "normal", "drop", "reset", "noise", "garbage", "proxy_page", "drip", "status", "redirect", "refuse"
+    "normal",
+    "drop",
+    "reset",
+    "noise",
+    "garbage",
+    "proxy_page",
+    "drip",
+    "status",
+    "redirect",
+    "refuse",
+    "said",
 ]
 Stage = Literal["arrived", "applied", "half_sent"]
 
@@ -34,6 +44,7 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     status: int = 503
     retry_after: str | None = None
     location: str | None = None
+    body: str = ""
     interval: float = 0.2
     hold: str | None = None
     stage: Stage = "arrived"
@@ -87,6 +98,11 @@ def refuse() -> Fault:
 def drip(interval: float = 0.2) -> Fault:
     """The effect happens; the answer's body comes one byte every ``interval`` seconds."""
     return Fault(reply="drip", interval=interval)
+
+
+def say(body: str, status: int = 200) -> Fault:
+    """Nothing happens, and this is answered: JSON that VRChat would not have sent."""
+    return Fault(reply="said", status=status, body=body, applies=False)
 
 
 def redirect(status: int, location: str, *, applied: bool = False) -> Fault:

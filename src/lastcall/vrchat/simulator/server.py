@@ -207,6 +207,8 @@ def _falsified(fault: Fault, reply: Reply) -> Reply:
             return Reply(200, b"\x00\x1f<<upstream>>", content_type="application/json")
         case "proxy_page":
             return Reply(fault.status, _PROXY_PAGE, wait, content_type="text/html")
+        case "said":
+            return Reply(fault.status, fault.body.encode(), wait)
         case "redirect":
             return Reply(fault.status, b"", (("Location", fault.location or "/"),), content_type="text/html")
         case "status" if fault.status in (429, 503):
