@@ -103,6 +103,25 @@ LINES: dict[str, Line] = (
         "POST /c/{slug:str}/new/{kind:str}": form(
             "/c/night-shift/new/assign_role", fields=COMPOSE | {"request_key": encode_id(new_id())}
         ),
+        # Opening a list leads to what VRChat is asked then; what stands there is test_members_pages' business.
+        "GET /c/{slug:str}/members": Line(401, 401, 404, 403, None, 404, 303, unknown_path="/c/no-such-club"),
+        "GET /c/{slug:str}/members/recent": STAFF_PAGE,
+        "GET /c/{slug:str}/members/actions": MANAGERS_PAGE,
+        "GET /c/{slug:str}/members/{tab:str}": Line(
+            *(401, 401, 404, 403, None, 404, 303), path="/c/night-shift/members/directory"
+        ),
+        "POST /c/{slug:str}/members/actions/review": form(
+            "/c/night-shift/members/actions/review",
+            right=200,
+            unknown_path="/c/no-such-club",
+            fields={"act": "ban_member", "people": user(1)},
+        ),
+        # A read that nobody knows is one that is over: back to the list.
+        "POST /c/{slug:str}/members/{tab:str}/review": form(
+            "/c/night-shift/members/directory/review",
+            fields={"act": "assign_role", "people": user(1), "role": ROLE, "read": "{request}"},
+        ),
+        "GET /c/{slug:str}/live/reads": STAFF_PAGE,
         "GET /c/{slug:str}/posts": MANAGERS_PAGE,
         "GET /c/{slug:str}/posts/{draft_id:str}/discard": page("/c/night-shift/posts/{draft}/discard"),
         "POST /c/{slug:str}/posts/{draft_id:str}/discard": form(

@@ -239,6 +239,8 @@ PAGES = (
     f"{CLUB}/new/assign_role",
     f"{CLUB}/new/create_instance",
     f"{CLUB}/new/publish_post",
+    f"{CLUB}/members/requests",
+    f"{CLUB}/members/actions",
     f"{CLUB}/posts",
     f"{CLUB}/lists/new",
     f"{CLUB}/events",

@@ -163,6 +163,7 @@ def unknown_path(line: Line, key: str) -> str:
         "{slug:str}": "night-shift",
         "{act:str}": "block",
         "{kind:str}": "dance",
+        "{tab:str}": "strangers",
         "{form:str}": "pdf",
         "{category:str}": "secrets",
         "{what:str}": "account",

@@ -58,3 +58,22 @@ async def banned_now(
     """
     rows = await tx.raw.fetch(_BANNED, club_id, connection_id, epoch, now, user_ids)
     return {row["user_id"] for row in rows}
+
+
+_PROTECTED = """
+    select a.vrchat_user_id, e.body ->> 'ownerId' as owner_id
+      from connections c
+      join accounts a on a.id = c.account_id
+      left join lateral own_member_evidence(c.club_id, c.id, c.epoch) as e on true
+     where c.club_id = $1 and c.id = $2
+"""
+
+
+async def protected_people(tx: Reader, club_id: UUID, connection_id: UUID) -> dict[str, str]:
+    """Who is no target of what is done to members, by user id in small letters, with what they are: the account that
+    acts, and the group's owner as far as the group was read."""
+    row = await tx.raw.fetchrow(_PROTECTED, club_id, connection_id)
+    if row is None:
+        return {}
+    owner = {} if row["owner_id"] is None else {row["owner_id"].lower(): "owner of the group"}
+    return {**owner, row["vrchat_user_id"].lower(): "the club's account"}

@@ -63,6 +63,10 @@ class Filter:
 
 ALL = Filter()
 
+_WAS_QUEUED = """
+    select exists (
+        select from operation_requests where club_id = $1 and created_by = $2 and request_key = any ($3::text[]))
+"""
 _SUBJECT_ID = re.compile(r"(?:usr|wrld|not)_[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
@@ -220,6 +224,13 @@ async def request_rollups(
         )
         rollup.counts[State(row["state"])] = row["count"]
     return rollups
+
+
+async def was_queued(tx: Reader, actor: Actor, club_id: UUID, request_keys: Collection[str]) -> bool:
+    """Whether the actor queued a request under one of these ids already; the caller has asked that they are on the
+    staff."""
+    found: bool = await tx.raw.fetchval(_WAS_QUEUED, club_id, actor.person_id, list(request_keys))
+    return found
 
 
 def subject_in(text: str) -> str:

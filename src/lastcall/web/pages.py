@@ -12,6 +12,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from litestar import MediaType, Request, Response
 from litestar.response import Redirect
 
+from lastcall.clubs.permissions import Permission
 from lastcall.clubs.policy import Standing
 from lastcall.db.ids import encode_id
 from lastcall.people.offer import Offer
@@ -21,6 +22,15 @@ from lastcall.web.assets import Assets
 
 ZONE_COOKIE = "lastcall-zone"
 """The viewer's zone, written by our own script; it decides nothing but how times are shown."""
+
+ABOUT_MEMBERS = (
+    Permission.VIEW_MEMBERS,
+    Permission.APPROVE_JOIN_REQUESTS,
+    Permission.INVITE_GROUP_MEMBERS,
+    Permission.ASSIGN_VRCHAT_ROLES,
+    Permission.REMOVE_GROUP_MEMBERS,
+    Permission.MANAGE_BANS,
+)
 
 PageRequest = Request[Any, Any, Any]
 
@@ -35,6 +45,11 @@ class Place:
     club_zone: str | None = None
     standing: Standing | None = None
     """What the reader is in the club: the rail offers the pages they may open."""
+
+    @property
+    def has_members(self) -> bool:
+        """Whether something of the Members page is for the reader."""
+        return self.standing is not None and any(self.standing.holds(one) for one in ABOUT_MEMBERS)
 
 
 NOWHERE = Place(section="")

@@ -10,6 +10,7 @@ from datetime import datetime
 from itertools import groupby
 from uuid import UUID
 
+from lastcall.connections.queries import ConnectionCard
 from lastcall.db.cursor import Cursor, read_cursor, write_cursor
 from lastcall.db.ids import decode_id, encode_id
 from lastcall.operations.machine import State
@@ -25,6 +26,10 @@ UPCOMING = "upcoming"
 
 Names = Mapping[str, str]
 """Names of the group's roles by id, as far as they were read."""
+
+
+def role_names(card: ConnectionCard | None) -> Names:
+    return {} if card is None else {role.id.lower(): role.name for role in card.roles if role.name}
 
 
 @dataclass(frozen=True)

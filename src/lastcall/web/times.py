@@ -89,6 +89,15 @@ class Zoned:
     def clock(self, moment: datetime) -> str:
         return f"{self.local(moment):%H:%M}"
 
+    def second(self, moment: datetime) -> str:
+        """The clock to the second, where less than a minute counts."""
+        return f"{self.local(moment):%H:%M:%S}"
+
+    def date(self, moment: datetime) -> str:
+        """``5 Dec 2026``: for what lies far back."""
+        local = self.local(moment)
+        return f"{local.day} {local:%b %Y}"
+
     def full(self, moment: datetime) -> str:
         """Day, time and zone: for a review, where nothing may be guessed."""
         local = self.local(moment)

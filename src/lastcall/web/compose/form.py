@@ -15,6 +15,7 @@ from lastcall.operations.kinds.kind import Kind
 from lastcall.operations.schedules import Fixed, Immediate
 from lastcall.operations.services.asked import permission_missing
 from lastcall.web.access import Visitor
+from lastcall.web.awaited import Awaited, look
 from lastcall.web.club import ClubPage, club_page
 from lastcall.web.compose.drafts import takes_drafts
 from lastcall.web.compose.fields import Given, read_given
@@ -37,6 +38,12 @@ class Form(Filled):
     timing: Timing
     options: Options
     draft: str = ""
+    source_id: str = ""
+    """The read whose list the people were chosen from; empty for people that were typed."""
+    source: Awaited | None = None
+    """That read as it stands now."""
+    check: str = ""
+    """The read that the review had made, if any."""
 
 
 def kind_at(page: ClubPage, name: str) -> Kind[Any]:
@@ -86,6 +93,8 @@ async def read_form(
             timing = await read_timing(tx, page.standing, page.club.id, when, page.now)
         else:
             timing = await confirmed_timing(tx, page.standing, page.club.id, when, reviewed)
+        read_id = fields.get("read", "")
+        source = await look(tx, web, visitor, page, card, read_id) if read_id else None
     if reviewed is None and isinstance(timing.schedule, Immediate):
         creation = options.creation(given.values.get("creation", ""))
         if creation and creation.due_at > page.now:
@@ -93,7 +102,8 @@ async def read_form(
             fixed = Fixed(creation.due_at, timing.schedule.event_id)
             timing = replace(timing, schedule=fixed, due_at=creation.due_at)
     draft = fields.get("draft", "") if takes_drafts(kind) else ""
-    return Form(page, card, kind, given, timing, options, draft)
+    check = fields.get("check", "")
+    return Form(page, card, kind, given, timing, options, draft, read_id, source, check)
 
 
 def with_list(form: Form, list_id: str) -> Form:
@@ -115,4 +125,14 @@ async def review_of(web: Web, form: Form, request_key: str) -> Review:
             tx, form.page.standing, form.page.club.id, form.kind, max(len(people), 1), form.timing.due_at
         )
         banned = await banned_among(tx, form.page.club.id, form.card, form.page.now, form.kind, people)
-    return Review(request_key, form.kind, form.given, form.timing, planned, banned=banned, draft=form.draft)
+    return Review(
+        request_key,
+        form.kind,
+        form.given,
+        form.timing,
+        planned,
+        banned=banned,
+        draft=form.draft,
+        read=form.source_id,
+        check=form.check,
+    )

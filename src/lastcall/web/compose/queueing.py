@@ -42,7 +42,6 @@ async def queue(db: Database, actor: Actor, club_id: UUID, made: Review) -> list
             raise Invalid("form_incomplete", "This form is not complete.", advice="Open the draft again.")
         kept = await queue_draft(db, actor, club_id, known_id(draft_id), int(revision), made.timing.due_at)
         return [kept.request_id]
-    parts = made.parts
     async with db.transaction():
         return [
             (
@@ -50,11 +49,11 @@ async def queue(db: Database, actor: Actor, club_id: UUID, made: Review) -> list
                     db,
                     actor,
                     club_id,
-                    made.request_key if len(parts) == 1 else f"{made.request_key}_{number}",
+                    request_key,
                     part.payloads,
                     part.schedule,
                     confirm_banned=made.chosen,
                 )
             ).request_id
-            for number, part in enumerate(parts)
+            for request_key, part in zip(made.request_keys, made.parts, strict=True)
         ]

@@ -47,6 +47,10 @@ class Review:
     """Of those the ones whose ban is to be lifted."""
     draft: str = ""
     """The draft and its revision that is queued, as ``id.revision``."""
+    read: str = ""
+    """The read whose list the people were chosen from; it is confirmed only while that is fresh (INS-02)."""
+    check: str = ""
+    """The read that was made for it, if any."""
 
     @property
     def people(self) -> tuple[Recipient, ...]:
@@ -68,11 +72,19 @@ class Review:
             "reviewed": "" if due_at is None else due_at.isoformat(),
             "spread": ";".join(f"{due.isoformat()},{count}" for due, count in self.spread),
             "draft": self.draft,
+            "read": self.read,
+            "check": self.check,
         }
 
     @property
     def people_text(self) -> str:
         return "\n".join(f"{person.user_id} {person.label}".strip() for person in self.people)
+
+    @property
+    def request_keys(self) -> list[str]:
+        """The id of each request that is queued."""
+        count = len(self.parts)
+        return [self.request_key] if count == 1 else [f"{self.request_key}_{n}" for n in range(count)]
 
     @property
     def parts(self) -> list[Part]:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from litestar import Response
 
 from lastcall.errors import LastcallError, Unavailable
+from lastcall.reads.signals import TOPIC as READS
+from lastcall.web.awaited import nonce_of
+from lastcall.web.compose.checks import checked
 from lastcall.web.compose.drafts import takes_drafts
 from lastcall.web.compose.fields import fields_for, is_required
 from lastcall.web.compose.form import Form
@@ -12,8 +15,9 @@ from lastcall.web.compose.review import Review
 from lastcall.web.compose.timing import local_text
 from lastcall.web.looks import KINDS as LOOKS
 from lastcall.web.looks import obstacle
+from lastcall.web.members.where import where_read
 from lastcall.web.pages import PageRequest
-from lastcall.web.room import Web
+from lastcall.web.room import Web, provide_visitor
 from lastcall.web.times import MINUTE, Zoned
 
 
@@ -38,10 +42,21 @@ def show_form(
     )
 
 
-def show_review(
-    request: PageRequest, web: Web, form: Form, made: Review, *, refused: LastcallError | None = None
+async def show_review(
+    request: PageRequest,
+    web: Web,
+    form: Form,
+    made: Review,
+    *,
+    refused: LastcallError | None = None,
+    unasked: LastcallError | None = None,
 ) -> Response[str]:
+    """``unasked``: why what the visitor wanted to have looked up could not be asked."""
     page = form.page
+    visitor = provide_visitor(request)
+    reads_seen = web.live.mark((page.club.id, READS))
+    async with web.database.read() as tx:
+        check = await checked(tx, web, visitor, form, made.check, unasked)
     zoned = Zoned(web.pages.zone(request, page.place("new")), page.now)
     return web.pages.show(
         request,
@@ -57,7 +72,22 @@ def show_review(
         earlier=_earlier(made, zoned),
         refused=refused,
         may_repeat=isinstance(refused, Unavailable),
+        check=check,
+        awaited=check and check.awaited,
+        reads_seen=reads_seen,
+        nonce=nonce_of(request),
+        source=form.source,
+        source_back=_way_back(form),
     )
+
+
+def _way_back(form: Form) -> str:
+    """The list that the people were chosen from, with them ticked; it reads anew."""
+    read = None if form.source is None else form.source.read
+    where = (
+        None if read is None else where_read(read, tuple(one.user_id for one in form.given.recipients.people))
+    )
+    return form.page.path("members") if where is None else where.address(form.page)
 
 
 def _earlier(made: Review, zoned: Zoned) -> dict[str, str]:

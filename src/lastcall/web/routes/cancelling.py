@@ -19,8 +19,7 @@ from lastcall.web.club import club_page
 from lastcall.web.fields import known_id, read_revision
 from lastcall.web.pages import PageRequest, form_fields, go_to, is_fragment
 from lastcall.web.room import Web
-from lastcall.web.routes.scheduled import role_names
-from lastcall.web.scheduled import single
+from lastcall.web.scheduled import role_names, single
 
 
 @get("/c/{slug:str}/scheduled/{operation_id:str}/cancel", opt=access(Access.STAFF))

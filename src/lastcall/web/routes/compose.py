@@ -12,11 +12,13 @@ from litestar.response import Redirect
 
 from lastcall.connections.queries import ConnectionCard, connection_card
 from lastcall.db.ids import encode_id
-from lastcall.errors import Conflict, Invalid, LastcallError, NotFound
+from lastcall.errors import Conflict, Invalid, LastcallError, NotFound, TooFast
 from lastcall.operations.drafts import post_draft
 from lastcall.operations.kinds import KINDS, kinds_visible_to
+from lastcall.operations.queries import was_queued
 from lastcall.web.access import Access, Visitor, access
 from lastcall.web.club import ClubPage, club_page
+from lastcall.web.compose.checks import ask, check_for
 from lastcall.web.compose.drafts import draft_named, draft_to_be, keep_draft, takes_drafts, values_of_draft
 from lastcall.web.compose.fields import Given
 from lastcall.web.compose.form import Form, kind_at, read_form, review_of, stepped, with_list
@@ -123,10 +125,39 @@ async def review(
         except (Invalid, Conflict) as error:
             return show_form(request, web, form, status=error.status, refused=error)
         form = replace(form, draft=kept)
+    if step in LOOKS_UP:
+        return await _look_up_for(request, web, visitor, form, fields, step)
     made = await review_of(web, form, new_request_key())
     if step == "spread" and made.forecast:
         made = replace(made, spread=tuple((part.due_at, part.count) for part in made.forecast.spread))
-    return show_review(request, web, form, made)
+    return await show_review(request, web, form, made)
+
+
+LOOKS_UP = ("check", "check_next", "look")
+
+
+async def _look_up_for(
+    request: PageRequest, web: Web, visitor: Visitor, form: Form, fields: Mapping[str, str], step: str
+) -> Response[str]:
+    """Have something looked up for the review, or look whether it has come. What is reviewed stays as it is, the
+    request id too."""
+    unasked: LastcallError | None = None
+    if step != "look" and check_for(form):
+        offset = fields.get("check_from", "") if step == "check_next" else ""
+        try:
+            read_id = await ask(web, visitor, form, int(offset) if offset.isdecimal() else 0)
+            form = replace(form, check=read_id)
+        except (Conflict, Invalid, TooFast) as error:
+            unasked = error
+    made = await review_of(web, form, fields.get("request_key", ""))
+    targets = max(len(form.given.recipients.people), 1)
+    made = replace(made, spread=read_spread(fields.get("spread", ""), targets), chosen=_chosen(fields))
+    return await show_review(request, web, form, made, unasked=unasked)
+
+
+def _chosen(fields: Mapping[str, str]) -> frozenset[str]:
+    """The people who are to be let in although they are banned."""
+    return frozenset(fields.get("banned", "").split())
 
 
 @post("/c/{slug:str}/new/{kind:str}", opt=access(Access.STAFF))
@@ -150,9 +181,15 @@ async def confirm(
         form.timing,
         None,
         spread=read_spread(fields.get("spread", ""), targets),
-        chosen=frozenset(fields.get("banned", "").split()),
+        chosen=_chosen(fields),
         draft=form.draft,
+        read=form.source_id,
+        check=form.check,
     )
+    over = await _over(web, visitor, form, made)
+    if over is not None:
+        again = replace(await review_of(web, form, made.request_key), spread=made.spread, chosen=made.chosen)
+        return await show_review(request, web, form, again, refused=over)
     try:
         queued = await queue(web.database, visitor.actor, form.page.club.id, made)
     except NotFound:
@@ -165,10 +202,25 @@ async def confirm(
                 return show_form(request, web, form, status=error.status, refused=error)
         again = await review_of(web, form, made.request_key)
         again = replace(again, spread=() if error.code == "event_moved" else made.spread, chosen=made.chosen)
-        return show_review(request, web, form, again, refused=error)
+        return await show_review(request, web, form, again, refused=error)
     if len(queued) > 1:
         return go_to(form.page.path("scheduled"))
     return go_to(form.page.path(f"requests/{encode_id(queued[0])}"))
+
+
+async def _over(web: Web, visitor: Visitor, form: Form, made: Review) -> Conflict | None:
+    """What is said of a confirmation whose list is no longer fresh (INS-02). One that was queued before, and whose
+    answer was lost, is answered as it was."""
+    if form.source is None or form.source.is_fresh:
+        return None
+    async with web.database.read() as tx:
+        if await was_queued(tx, visitor.actor, form.page.club.id, made.request_keys):
+            return None
+    return Conflict(
+        "read_over",
+        "Refresh to continue.",
+        advice="The list that these people were chosen from is more than a minute old, so nothing was queued.",
+    )
 
 
 HANDLERS = (choose_kind, compose, review, confirm)

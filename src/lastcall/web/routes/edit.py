@@ -35,8 +35,7 @@ from lastcall.web.fields import known_id, read_revision
 from lastcall.web.looks import KINDS as LOOKS
 from lastcall.web.pages import PageRequest, go_to, is_fragment, joined_fields
 from lastcall.web.room import Web
-from lastcall.web.routes.scheduled import role_names
-from lastcall.web.scheduled import single
+from lastcall.web.scheduled import role_names, single
 
 
 @dataclass(frozen=True)

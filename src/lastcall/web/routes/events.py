@@ -54,8 +54,7 @@ from lastcall.web.events import (
 from lastcall.web.fields import known_id
 from lastcall.web.pages import PageRequest, form_fields, go_to
 from lastcall.web.room import Web
-from lastcall.web.routes.scheduled import role_names
-from lastcall.web.scheduled import Entry, single
+from lastcall.web.scheduled import Entry, role_names, single
 from lastcall.web.times import Zoned
 
 SECTION = "events"

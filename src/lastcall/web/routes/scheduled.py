@@ -11,7 +11,7 @@ from litestar.di import NamedDependency
 from litestar.params import FromPath, FromQuery
 from litestar.response import Redirect, Stream
 
-from lastcall.connections.queries import ConnectionCard, connection_card
+from lastcall.connections.queries import connection_card
 from lastcall.db.cursor import Cursor, cut, read_cursor
 from lastcall.db.transaction import Reader
 from lastcall.errors import Invalid
@@ -39,11 +39,11 @@ from lastcall.web.looks import obstacle
 from lastcall.web.pages import PageRequest, go_to, is_fragment, joined_fields
 from lastcall.web.room import Web
 from lastcall.web.scheduled import (
-    Names,
     batch,
     days,
     notice_entry,
     read_place,
+    role_names,
     single,
     tally_of,
     upcoming_entries,
@@ -61,10 +61,6 @@ UNKNOWN_MOST = 20
 NOTICES_MOST = 10
 EVENTS_MOST = 50
 """Events that the history can be filtered by: so many of the next, and of the last."""
-
-
-def role_names(card: ConnectionCard | None) -> Names:
-    return {} if card is None else {role.id.lower(): role.name for role in card.roles if role.name}
 
 
 async def _rollups(tx: Reader, page: ClubPage, rows: list[OperationView]) -> Mapping[UUID, RequestRollup]:

@@ -1,0 +1,55 @@
+"""The rows of a list of people: names first, ids second, roles by their names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from lastcall.connections.queries import ConnectionCard
+from lastcall.web.awaited import Awaited
+from lastcall.web.members.tabs import Tab
+
+NO_NAME = "Without a name"
+"""For a person whose own record VRChat left out."""
+
+
+@dataclass(frozen=True)
+class RoleTag:
+    id: str
+    name: str
+
+
+@dataclass(frozen=True)
+class Row:
+    """``since`` is what the list says of when; ``protected`` what makes somebody no target, empty for all others."""
+
+    user_id: str
+    name: str
+    since: datetime | None
+    roles: Sequence[RoleTag]
+    protected: str
+
+    @property
+    def line(self) -> str:
+        """The person as a form of an action names them."""
+        return f"{self.user_id} {self.name}"
+
+
+def rows_of(found: Awaited, tab: Tab, card: ConnectionCard | None, protected: Mapping[str, str]) -> list[Row]:
+    """The people of a fresh read; nobody of any other."""
+    if found.read is None:
+        return []
+    names = {} if card is None else {role.id.lower(): role.name or "" for role in card.roles}
+    return [_row(item, tab, names, protected) for item in found.read.items]
+
+
+def _row(item: Any, tab: Tab, names: Mapping[str, str], protected: Mapping[str, str]) -> Row:
+    return Row(
+        item.user_id,
+        item.display_name or NO_NAME,
+        getattr(item, tab.moment),
+        [RoleTag(role_id, names.get(role_id.lower(), "")) for role_id in getattr(item, "role_ids", ())],
+        protected.get(item.user_id.lower(), ""),
+    )
