@@ -1,4 +1,4 @@
-"""docs/reference: commands, settings, kinds of actions and HTTP API are what the code says; `--write` writes them."""
+"""docs/reference: commands, settings, kinds of actions, reads and HTTP API are as in the code; `--write` does it."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pathlib import Path
 import api_reference
 import click
 import kind_reference
+import read_reference
 
 from lastcall import provider_settings, settings
 from lastcall.cli import cli
@@ -19,6 +20,7 @@ from lastcall.cli import cli
 COMMANDS = Path("docs/reference/commands.md")
 SETTINGS = Path("docs/reference/settings.md")
 KINDS = Path("docs/reference/kinds.md")
+READS = Path("docs/reference/reads.md")
 API = Path("docs/reference/api.md")
 OPENAPI = Path("docs/reference/openapi.json")
 
@@ -136,6 +138,7 @@ def main() -> int:
         (COMMANDS, commands()),
         (SETTINGS, settings_page()),
         (KINDS, kind_reference.page()),
+        (READS, read_reference.page(READS.read_text())),
         (API, api_reference.page()),
         (OPENAPI, api_reference.openapi()),
     )

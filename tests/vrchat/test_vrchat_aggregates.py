@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from reading import change
 
 from lastcall.protocol.telemetry import AuditEntry, InstanceSeen
-from lastcall.vrchat import errors
+from lastcall.vrchat import aggregates, errors
 from lastcall.vrchat.aggregates import MOST_INSTANCES, nameless_location, read_population
 from lastcall.vrchat.audit import AUDIT_GRANT, AuditLine, read_audit_page
 from lastcall.vrchat.groups import look_at_group
@@ -84,6 +84,13 @@ def test_a_location_is_the_same_in_every_answer_and_names_nobody(
 def test_an_instance_named_after_a_person_is_not_counted(name: str) -> None:
     with pytest.raises(errors.SchemaDrift):
         nameless_location(WORLD, f"{name}~group({GROUP})")
+
+
+def test_twin_with_the_form_of_ids_alone_a_legacy_id_of_a_person_stays_in_the_location(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(aggregates, "PERSONAL_TAGS", frozenset())
+    assert "8JoV9XEdpo" in nameless_location(WORLD, f"12345~friends(8JoV9XEdpo)~group({GROUP})")
 
 
 def row(number: int, group_id: str, **more: Any) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import pytest
 from reading import change
 
 from lastcall.protocol.outcomes import Code, Outcome
-from lastcall.vrchat import errors
+from lastcall.vrchat import errors, groups
 from lastcall.vrchat.groups import GroupLook, join, leave, look_at_group
 from lastcall.vrchat.joining import should_join
 from lastcall.vrchat.simulator import Simulator, faults, shapes
@@ -208,6 +208,16 @@ async def test_a_group_that_the_account_blocked_stays_blocked(
     change(simulator, "set_join_state", join_state="open")
     await join_here(simulator, transport)
     assert (await look_here(simulator, transport)).membership == "userblocked"
+
+
+async def test_twin_without_the_word_about_blocks_the_account_is_in_a_group_that_it_blocked(
+    simulator: Simulator, transport: Transport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    change(simulator, "block", user_id=simulator.seed.bot_id)
+    change(simulator, "set_join_state", join_state="open")
+    monkeypatch.setattr(groups, "KEEP_BLOCKS", {})
+    await join_here(simulator, transport)
+    assert (await look_here(simulator, transport)).membership == "member"
 
 
 async def test_leaving_is_one_write_and_being_outside_already_is_as_good(

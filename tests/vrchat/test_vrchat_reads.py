@@ -210,9 +210,8 @@ async def test_posts_are_whole_and_in_plain_characters(simulator: Simulator, tra
     assert "\u2024" in stored.text, "VRChat wrote something else"
 
 
-async def test_a_page_too_large_to_report_is_cut_and_the_next_goes_on_from_there(
-    simulator: Simulator, transport: Transport
-) -> None:
+def long_posts(simulator: Simulator) -> dict[str, Post]:
+    """A hundred posts that are too much for one report, instead of the seeded ones."""
     group = simulator.world.groups[simulator.seed.group_id]
     group.posts.clear()
     for number in range(100):
@@ -220,13 +219,29 @@ async def test_a_page_too_large_to_report_is_cut_and_the_next_goes_on_from_there
         group.posts[post_id] = Post(
             post_id, group.owner_id, SYSTEM_CLOCK.wall(), "long", "w" * 9_000, "group"
         )
+    return group.posts
+
+
+async def test_a_page_too_large_to_report_is_cut_and_the_next_goes_on_from_there(
+    simulator: Simulator, transport: Transport
+) -> None:
+    posts = long_posts(simulator)
     first = await ask(simulator, transport, "posts", {"n": 100})
     assert len(msgspec.json.encode(first.rows)) <= 500_000
     assert first.next_offset == len(first.items)
     assert 50 <= len(first.items) < 60
     second = await ask(simulator, transport, "posts", {"n": 100, "offset": first.next_offset})
     read = [item.post_id for page in (first, second) for item in page.items if isinstance(item, PostItem)]
-    assert (read, second.next_offset) == (list(group.posts)[::-1], None)
+    assert (read, second.next_offset) == (list(posts)[::-1], None)
+
+
+async def test_twin_without_the_cut_a_page_is_larger_than_a_report_may_be(
+    simulator: Simulator, transport: Transport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    long_posts(simulator)
+    monkeypatch.setattr(Page, "within", lambda page, _offset, _most: page)
+    page = await ask(simulator, transport, "posts", {"n": 100})
+    assert len(msgspec.json.encode(page.rows)) > 500_000
 
 
 @pytest.mark.parametrize("name", READS)

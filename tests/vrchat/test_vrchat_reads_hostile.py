@@ -12,6 +12,7 @@ from reading import change, params_of
 from lastcall.vrchat import errors
 from lastcall.vrchat.evidence import OwnMember, read_own_member
 from lastcall.vrchat.reads import READS, Page, read_kind
+from lastcall.vrchat.reads.people import Person
 from lastcall.vrchat.simulator import Simulator, faults
 from lastcall.vrchat.simulator.faults import Fault
 from lastcall.vrchat.simulator.model import made_id
@@ -198,6 +199,14 @@ async def test_one_row_that_is_wrong_makes_the_page_no_evidence(
     with pytest.raises(errors.ProviderFault) as caught:
         await spoil(simulator, transport, own, name, where, value)
     assert type(caught.value) is raised
+
+
+async def test_twin_without_the_look_at_its_group_a_row_of_another_one_is_taken(
+    simulator: Simulator, transport: Transport, own: OwnMember, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Person, "belongs_to", lambda _person, _group_id: None)
+    stranger = await spoil(simulator, transport, own, "bans", "groupId", OTHER_GROUP)
+    assert len(stranger.items) == 2
 
 
 HARMLESS = [

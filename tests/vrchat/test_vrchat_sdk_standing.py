@@ -48,7 +48,7 @@ async def test_the_sdk_leaves_a_group_and_comes_back_by_each_kind_of_door(
         change(simulator, "block", user_id=seed.bot_id)
         assert groups.get_group(seed.group_id).membership_status == "userblocked"
         with pytest.raises(ApiException, match="blocked"):
-            groups.join_group(seed.group_id)
+            groups.join_group(seed.group_id, confirm_override_block=False)
         assert groups.join_group(seed.group_id, confirm_override_block=True).membership_status == "member"
         change(simulator, "ban", user_id=seed.bot_id)
         with pytest.raises(ForbiddenException):

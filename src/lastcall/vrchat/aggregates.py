@@ -15,7 +15,7 @@ from lastcall.vrchat.transport import Read, Transport
 MOST_INSTANCES = 200
 """Open instances of one group that a sample may hold."""
 
-_PERSONAL_TAGS = ("private", "hidden", "friends", "nonce")
+PERSONAL_TAGS = frozenset({"private", "hidden", "friends", "nonce"})
 """Tags that name who opened an instance, or are its secret; legacy ids of people cannot be told by their
 form."""
 
@@ -77,7 +77,7 @@ def nameless_location(world_id: str, instance_id: str) -> str:
     is left."""
     name, *tags = instance_id.split("~")
     kept = sorted(
-        tag for tag in tags if tag.partition("(")[0] not in _PERSONAL_TAGS and "usr_" not in tag.casefold()
+        tag for tag in tags if tag.partition("(")[0] not in PERSONAL_TAGS and "usr_" not in tag.casefold()
     )
     location = f"{world_id}:{'~'.join([name, *kept])}"
     if "usr_" in location.casefold():

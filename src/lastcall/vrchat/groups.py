@@ -28,6 +28,9 @@ from lastcall.vrchat.writes.judging import (
 
 MEMBER = "member"
 
+KEEP_BLOCKS = {"confirmOverrideBlock": "false"}
+"""Said with each joining: for invitations VRChat takes its absence for *true*, and may do so here."""
+
 
 @dataclass(frozen=True)
 class GroupLook:
@@ -114,7 +117,7 @@ async def join(
     blocked stays blocked.
     """
     sent = await transport.send_once(
-        "POST", f"/groups/{group_id}/join", params={"confirmOverrideBlock": "false"}, may_send=may_send
+        "POST", f"/groups/{group_id}/join", params=KEEP_BLOCKS, may_send=may_send
     )
     return judge(_Step(group_id, user_id), sent, _check_joined, _JOIN_REFUSALS)
 

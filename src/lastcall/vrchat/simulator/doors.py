@@ -11,8 +11,11 @@ from lastcall.vrchat.simulator.writes import record
 
 
 def join(site: Site, request: Request, actor: User, group_id: str) -> Reply:
-    """``POST …/join``: a member at once where the group is open or has invited, else one who asked. The answer is the
-    record of the standing. A group that the account has blocked stays shut unless the block is overridden by name."""
+    """``POST …/join``: a member at once where the group is open or has invited, else one who asked.
+
+    The answer is the record of the standing. A group that the account has blocked stays shut only where
+    ``confirmOverrideBlock`` is sent as false, as with invitations.
+    """
     group = site.world.groups.get(group_id)
     if group is None or shapes.hides(group, actor.id):
         return no_group()
@@ -35,7 +38,7 @@ def join(site: Site, request: Request, actor: User, group_id: str) -> Reply:
 def _refused(request: Request, actor: User, group: Group) -> Reply | None:
     if actor.id in group.members:
         return refusal(400, "You're already a member\u01c3")
-    if actor.id in group.blocked_by and request.parameter("confirmOverrideBlock") != "true":
+    if actor.id in group.blocked_by and request.parameter("confirmOverrideBlock") == "false":
         return refusal(400, f"You have blocked this group{FULL_STOP}")
     if actor.id in group.bans:
         return refusal(403, f"You can't join this group{FULL_STOP}")
