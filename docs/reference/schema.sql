@@ -1671,7 +1671,12 @@ begin
     end if;
     v_last := telemetry_last_observed(p_club, p_connection, v_connection.epoch);
     perform note_stale_coverage(p_club, p_connection, v_connection.epoch, v_last, p_at);
-    v_state := case when v_last is null then 'unknown' else p_state end;
+    v_state := case
+        when v_last is null then 'unknown'
+        when greatest(v_connection.telemetry_failures, v_connection.consecutive_failures)
+             >= telemetry_unknown_after() then 'unknown'
+        else p_state
+    end;
     if not exists (
         select from telemetry_coverage w
          where w.club_id = p_club and w.connection_id = p_connection and w.epoch = v_connection.epoch
@@ -3610,6 +3615,12 @@ begin
     end;
 end
 $function$;
+
+CREATE OR REPLACE FUNCTION telemetry_unknown_after()
+ RETURNS integer
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$ select 3 $function$;
 
 CREATE OR REPLACE FUNCTION transient_retries()
  RETURNS integer

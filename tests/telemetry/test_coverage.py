@@ -11,7 +11,7 @@ from lastcall.connections.connect import set_features
 from lastcall.connections.listeners import Coverage, TelemetryFailure, telemetry_failed
 from lastcall.connections.restored import restored
 from lastcall.connections.states import Feature
-from lastcall.telemetry.states import FRESH, CoverageState
+from lastcall.telemetry.states import FRESH, UNKNOWN_AFTER, CoverageState
 
 MOMENT = timedelta(milliseconds=1)
 
@@ -95,6 +95,16 @@ async def test_unknown_stays_unknown_through_further_failures(stage, test_clock)
     assert await stage.windows() == ["observed", "unknown*"]
 
 
+@pytest.mark.clause("COL-05")
+async def test_the_third_failure_in_a_row_makes_what_was_seen_before_unknown(stage, test_clock):
+    await test_clock.freeze()
+    await stage.sample()
+    for count in range(1, UNKNOWN_AFTER + 1):
+        await stage.db.pool.execute("update connections set telemetry_failures = $1", count)
+        await fail(stage)
+    assert await stage.windows() == ["observed", "degraded", "unknown*"]
+
+
 async def test_a_failure_before_anything_was_seen_is_unknown(stage):
     await fail(stage)
     assert (await stage.coverage()).state is CoverageState.UNKNOWN
@@ -137,5 +147,6 @@ async def test_a_new_epoch_begins_without_what_was_seen_before_it(stage, test_cl
     assert await stage.windows() == ["observed"]
 
 
-async def test_the_routines_know_the_same_durations(stage):
+async def test_the_routines_know_the_same_figures(stage):
     assert await stage.db.pool.fetchval("select telemetry_fresh()") == FRESH
+    assert await stage.db.pool.fetchval("select telemetry_unknown_after()") == UNKNOWN_AFTER

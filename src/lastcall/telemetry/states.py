@@ -11,6 +11,8 @@ SAMPLE_AGE_MOST = timedelta(minutes=15)
 """An older sample is refused: what is that old says nothing about now."""
 FRESH = timedelta(minutes=6)
 """How long after the last good look its figures are shown as current."""
+UNKNOWN_AFTER = 3
+"""Failures in a row that make coverage unknown, as many as make a connection degraded."""
 
 SCAN_MOST = timedelta(hours=24)
 """The longest stretch of the audit log that is read as one."""

@@ -5,6 +5,10 @@ create or replace function telemetry_fresh() returns interval
 language sql immutable
 as $$ select interval '6 minutes' $$;
 
+create or replace function telemetry_unknown_after() returns integer
+language sql immutable
+as $$ select 3 $$;
+
 -- The last moment at which this epoch of the connection was observed; null when it never was.
 create or replace function telemetry_last_observed(p_club uuid, p_connection uuid, p_epoch timestamptz)
 returns timestamptz
@@ -84,7 +88,8 @@ end
 $$;
 
 -- Nothing was observed where something should have been; p_state says how bad that is. What nobody ever saw is unknown
--- and not degraded, and unknown it stays until something is seen. Nothing changes without analytics.
+-- and not degraded, so is what failed three times in a row, and unknown it stays until something is seen. Nothing
+-- changes without analytics.
 create or replace function coverage_failed(p_club uuid, p_connection uuid, p_state text, p_at timestamptz) returns void
 language plpgsql volatile
 as $$
@@ -99,7 +104,12 @@ begin
     end if;
     v_last := telemetry_last_observed(p_club, p_connection, v_connection.epoch);
     perform note_stale_coverage(p_club, p_connection, v_connection.epoch, v_last, p_at);
-    v_state := case when v_last is null then 'unknown' else p_state end;
+    v_state := case
+        when v_last is null then 'unknown'
+        when greatest(v_connection.telemetry_failures, v_connection.consecutive_failures)
+             >= telemetry_unknown_after() then 'unknown'
+        else p_state
+    end;
     if not exists (
         select from telemetry_coverage w
          where w.club_id = p_club and w.connection_id = p_connection and w.epoch = v_connection.epoch
