@@ -1,4 +1,4 @@
-"""The table in docs/reference/reads.md, made from the kinds of reads that a collector knows."""
+"""The table in docs/reference/reads.md, made from the kinds of reads as server and collector know them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from lastcall.reads.kinds import KINDS
 from lastcall.vrchat.reads import READS, ReadKind
 from lastcall.vrchat.reads.kind import PageParams
 
@@ -24,7 +25,7 @@ PATHS = {
 }
 """Shown beside each kind; the simulator's arrivals in the tests of a kind are these."""
 
-HEAD = "| kind | parameters | request | grants | requests | items |"
+HEAD = "| kind | parameters | request | permission | feature | grants | requests | items |"
 
 
 def page(written: str) -> str:
@@ -33,19 +34,22 @@ def page(written: str) -> str:
     if not head:
         raise ValueError(f"the page has no table {HEAD}")
     rest = after.partition("\n\n")[2]
-    lines = [HEAD, "| --- | --- | --- | --- | --- | --- |", *(row(kind) for kind in READS.values())]
+    lines = [HEAD, "|" + " --- |" * 8, *(row(kind) for kind in READS.values())]
     return before + "\n".join(lines) + "\n\n" + rest
 
 
 def row(kind: ReadKind) -> str:
+    asked = KINDS[kind.name]
     params = ", ".join(
         f"`{field.encode_name}`{'' if field.required else '?'}"
         for field in msgspec.structs.fields(kind.params)
     )
     cells = [
-        f"`{kind.name}`",
+        f"`{kind.name}`, *{asked.label}*",
         params,
         PATHS[kind.name],
+        f"`{asked.permission}`",
+        f"`{asked.feature}`",
         ", ".join(f"`{grant}`" for grant in kind.grants) or "none",
         requests(kind),
         ", ".join(f"`{field.encode_name}`" for field in msgspec.structs.fields(kind.item)),
