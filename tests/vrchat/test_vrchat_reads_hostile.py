@@ -177,7 +177,7 @@ SPOILED = [
     ("instances", "world.id", "../x", DRIFT),
     ("instances", "memberCount", -1, DRIFT),
     ("instances", "memberCount", 1.5, DRIFT),
-    ("eligibility", "friends", ..., errors.Authentication),
+    ("eligibility", "friends", ..., DRIFT),
     ("eligibility", "friends", "everybody", DRIFT),
     ("eligibility", "id", OTHER_PERSON, errors.Authentication),
     ("eligibility", "id", ..., errors.Authentication),
@@ -247,6 +247,18 @@ async def test_more_instances_than_anybody_can_have_are_refused(
     simulator.arm(faults.say(msgspec.json.encode(many).decode()), path=path)
     with pytest.raises(errors.SchemaDrift):
         await read(simulator, transport, own, "instances")
+
+
+async def test_a_page_that_vrchat_cut_short_is_not_the_last_while_it_counts_more(
+    simulator: Simulator, transport: Transport, own: OwnMember
+) -> None:
+    path, document = await truth(simulator, transport, "search")
+    del document["results"][4:]
+    simulator.arm(faults.say(msgspec.json.encode(document).decode()), path=path)
+    assert (await read(simulator, transport, own, "search")).next_offset == 4
+    document["results"].clear()
+    simulator.arm(faults.say(msgspec.json.encode(document).decode()), path=path)
+    assert (await read(simulator, transport, own, "search", offset=4)).next_offset is None
 
 
 async def test_a_total_below_what_was_given_ends_the_list(

@@ -13,7 +13,8 @@ Id = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_-]{1,100}\Z")]
 
 Word = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9_]{1,100}\Z")]
 Grant = Annotated[str, msgspec.Meta(max_length=100)]
-Number = Annotated[int, msgspec.Meta(ge=0, le=10_000_000)]
+Number = Annotated[int, msgspec.Meta(ge=0, le=1_000_000)]
+"""As much as the worker protocol carries."""
 
 Moment = Annotated[datetime, msgspec.Meta(tz=True)]
 """A moment that says in which zone it is; another cannot be compared with any."""

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import msgspec
 
-from lastcall.vrchat.errors import Authentication, DestinationClosed, InvalidInput, NotVisible
+from lastcall.vrchat.errors import Authentication, DestinationClosed, InvalidInput, NotVisible, SchemaDrift
 from lastcall.vrchat.fields import Id, is_same
 from lastcall.vrchat.instances import read_open_instance
 from lastcall.vrchat.reads.kind import Asking, Item, Page, Params, ReadKind
@@ -68,8 +68,10 @@ async def _destination(asking: Asking, params: EligibilityParams) -> tuple[str, 
 
 
 def _friends_of(account: _Friends, user_id: str) -> list[str]:
-    if account.id is None or account.friends is None or not is_same(account.id, user_id):
+    if account.id is None or not is_same(account.id, user_id):
         raise Authentication("VRChat does not answer as the account any more.")
+    if account.friends is None:
+        raise SchemaDrift("VRChat left out the friends of the account.")
     return account.friends
 
 

@@ -128,15 +128,15 @@ def window_of(params: PageParams) -> dict[str, str]:
 
 
 def page_of(items: Sequence[Item], params: PageParams, asked_at: float, total: int | None = None) -> Page:
-    """One page that VRChat gave. A full one may have another after it, unless ``total`` says that it has not.
+    """One page that VRChat gave. Where it counts, ``total`` says whether there is more; else a full page may have
+    another after it.
 
     Raises ``SchemaDrift`` for a page that is longer than was asked for.
     """
     if len(items) > params.n:
         raise SchemaDrift("VRChat gave a longer page than asked for.")
     end = params.offset + len(items)
-    is_full = len(items) == params.n
-    has_more = is_full and (total is None or end < total)
+    has_more = len(items) == params.n if total is None else len(items) > 0 and end < total
     return Page(tuple(items), asked_at, end if has_more else None, total)
 
 

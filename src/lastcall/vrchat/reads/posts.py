@@ -20,9 +20,23 @@ from lastcall.vrchat.reads.kind import (
     window_of,
 )
 
-_PLAIN = str.maketrans({"\u2024": ".", "\u01c3": "!", "\u201a": ","})
-"""What VRChat writes instead of these three; in a text that is edited and sent again they would not stay what
-they were."""
+_PLAIN = str.maketrans(
+    {
+        "\u2024": ".",
+        "\u01c3": "!",
+        "\u201a": ",",
+        "\u02f8": ":",
+        "\u037e": ";",
+        "\u2044": "/",
+        "\u2217": "*",
+        "\u227a": "<",
+        "\u227b": ">",
+    }
+)
+"""What VRChat writes instead; a text that is edited and sent again should not fill up with these.
+
+For other characters it writes the full-width form. Those stay, because people who write Chinese or Japanese mean them.
+"""
 
 
 class PostItem(Item, frozen=True):

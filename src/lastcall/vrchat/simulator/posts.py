@@ -12,7 +12,12 @@ from lastcall.vrchat.simulator.site import Site
 from lastcall.vrchat.simulator.writes import allowed, record
 
 GRANT = "group-announcement-manage"
-_REPLACED = str.maketrans({".": FULL_STOP, "!": "\u01c3"})
+_REPLACED = str.maketrans(
+    {
+        ".": FULL_STOP, "!": "\u01c3", ",": "\u201a", ":": "\u02f8", ";": "\u037e", "/": "\u2044",
+        "*": "\u2217", "<": "\u227a", ">": "\u227b", "?": "\uff1f", "(": "\uff08", ")": "\uff09", "&": "\uff06",
+    }
+)  # fmt: skip
 
 
 def get_posts(site: Site, request: Request, actor: User, group_id: str) -> Reply:
