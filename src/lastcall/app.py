@@ -52,6 +52,7 @@ from lastcall.people.passkey_answers import relying_party
 from lastcall.people.providers.providers import providers_from
 from lastcall.reads.expiry import read_expiry_owner
 from lastcall.reads.work import ReadWork
+from lastcall.reads.worker import ReadSteps
 from lastcall.settings import Settings
 from lastcall.web.access import Cookies
 from lastcall.web.assets import Assets
@@ -132,7 +133,11 @@ class House:
         self.wake_channel = WakeChannel(database, clock) if settings.wake_channel else None
         self.live = LiveHub(database.bus, clock)
         self.workers = WorkerServices(
-            db=database, keys=KeyRing(database, clock), board=self.board, steps=WorkerSteps(database, clock)
+            db=database,
+            keys=KeyRing(database, clock),
+            board=self.board,
+            steps=WorkerSteps(database, clock),
+            reads=ReadSteps(database, clock),
         )
         self.mcp = McpEndpoint(database, settings.public_url)
         self.cookies = Cookies(is_secure=settings.is_https)

@@ -25,6 +25,8 @@ EVIDENCE = {
     "privacy": "default",
 }
 
+READ = {**LEASE, "readId": encode_id(new_id()), "nonce": encode_id(new_id())}
+
 BODIES: dict[str, dict[str, Any]] = {
     "hello": {"journalId": encode_id(new_id()), "isJournalIntact": True, "release": "0.1.0"},
     "wait": {},
@@ -38,6 +40,9 @@ BODIES: dict[str, dict[str, Any]] = {
     "reject": {"claim": CLAIM, "code": "visibility"},
     "defer": {"claim": CLAIM, "code": "network", "delayMs": 1000},
     "failure": {"code": "rate_limit"},
+    "read_claim": {"lease": LEASE},
+    "read_complete": {"read": READ, "evidence": EVIDENCE, "ageMs": 0, "items": []},
+    "read_failed": {"read": READ, "code": "timeout"},
     "sample": {"lease": LEASE, "pollId": encode_id(new_id()), "ageMs": 0, "memberCount": 7},
     "audit_claim": {"lease": LEASE},
     "audit_page": {

@@ -23,6 +23,7 @@ from lastcall.connections.work import WorkBoard
 from lastcall.db.database import Database
 from lastcall.db.ids import encode_id, new_id
 from lastcall.operations.services.worker import WorkerSteps
+from lastcall.reads.worker import ReadSteps
 from lastcall.testing.waiting import eventually
 
 
@@ -76,7 +77,11 @@ async def site(database: Database) -> Site:
 @pytest.fixture
 def services(site: Site) -> WorkerServices:
     return WorkerServices(
-        db=site.db, keys=KeyRing(site.db), board=WorkBoard(site.db, []), steps=WorkerSteps(site.db)
+        db=site.db,
+        keys=KeyRing(site.db),
+        board=WorkBoard(site.db, []),
+        steps=WorkerSteps(site.db),
+        reads=ReadSteps(site.db),
     )
 
 

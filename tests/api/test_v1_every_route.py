@@ -145,6 +145,8 @@ LINES: dict[str, Line] = {
     "POST /clubs/{club}/imports/{import_id}/skip": Line(
         EVENTS, 409, body={"items": ["{item_id}"], "seen": 1}
     ),
+    "POST /clubs/{club}/reads": Line(OPERATIONS, 202, body={"kind": "bans"}),
+    "GET /clubs/{club}/reads/{read_id}": Line(READ, 200, lacking=404),
     "GET /clubs/{club}/notices": Line(READ, 200, lacking=200),
     "POST /clubs/{club}/notices/dismiss": Line(OPERATIONS, 204, lacking=204, body={"operationIds": []}),
     "GET /clubs/{club}/operations/{operation_id}/findings": Line(READ, 200, lacking=404),

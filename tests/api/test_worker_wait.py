@@ -12,6 +12,7 @@ from lastcall.api.worker import routes
 from lastcall.connections.signals import work
 from lastcall.connections.work import Ready, WorkBoard
 from lastcall.db.ids import encode_id, new_id
+from lastcall.reads.worker import ReadSteps
 from lastcall.testing.quiet import assert_quiet
 from lastcall.testing.waiting import eventually
 
@@ -43,6 +44,7 @@ def services(site, promised):
         keys=routes.KeyRing(site.db),
         board=WorkBoard(site.db, [promised]),
         steps=routes.WorkerSteps(site.db),
+        reads=ReadSteps(site.db),
     )
 
 

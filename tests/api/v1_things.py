@@ -21,6 +21,7 @@ from lastcall.operations.services.drafts import save_draft
 from lastcall.operations.services.lists import create_list
 from lastcall.people.service import add_person
 from lastcall.people.sign_in import make_sign_in_link, redeem_sign_in_link
+from lastcall.reads.asking import request_read
 
 WORLD_ID = "wrld_00000000-0000-4000-8000-000000000001"
 POST = {"title": "Tonight", "text": "Doors at nine.", "visibility": "group", "sendNotification": False}
@@ -49,6 +50,7 @@ async def things(api: Api) -> dict[str, str]:
     kept = await create_list(world.db, owner, world.club_id, "Regulars", [user(1), user(2)])
     draft_id = new_id()
     await save_draft(world.db, owner, world.club_id, draft_id, POST, Immediate(), seen=0)
+    read = await request_read(world.db, owner, world.club_id, "requests", {})
     session_id = owner.session_id
     assert session_id is not None
     return {
@@ -68,6 +70,7 @@ async def things(api: Api) -> dict[str, str]:
         "item_id": encode_id(imported.items[0].id),
         "list_id": encode_id(kept.id),
         "draft_id": encode_id(draft_id),
+        "read_id": encode_id(read.id),
         "session_id": encode_id(session_id),
         "token_id": encode_id(token_id),
         "invite_token": open_invite.token,

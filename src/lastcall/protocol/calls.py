@@ -27,6 +27,7 @@ from lastcall.protocol.messages import (
     Wait,
     WaitAnswer,
 )
+from lastcall.protocol.reads import ReadClaim, ReadClaimAnswer, ReadComplete, ReadFailed, ReadRecorded
 from lastcall.protocol.telemetry import AuditClaim, AuditClaimAnswer, AuditPage, Kept, Sample
 
 CALLS: dict[str, tuple[type[Call], type[Message]]] = {
@@ -42,6 +43,9 @@ CALLS: dict[str, tuple[type[Call], type[Message]]] = {
     "reject": (Reject, Recorded),
     "defer": (Defer, Recorded),
     "failure": (Failure, Done),
+    "read_claim": (ReadClaim, ReadClaimAnswer),
+    "read_complete": (ReadComplete, ReadRecorded),
+    "read_failed": (ReadFailed, ReadRecorded),
     "sample": (Sample, Kept),
     "audit_claim": (AuditClaim, AuditClaimAnswer),
     "audit_page": (AuditPage, Kept),

@@ -9,7 +9,7 @@ from litestar import Router, post
 from litestar.di import NamedDependency, Provide
 from litestar.types import ControllerRouterHandler
 
-from lastcall.api.worker import telemetry_routes
+from lastcall.api.worker import read_routes, telemetry_routes
 from lastcall.api.worker.admission import WorkerRequest, admit
 from lastcall.api.worker.services import Answer, WorkerServices, answer
 from lastcall.api.worker.translate import claim_held, lease_held, milliseconds, milliseconds_up, reported
@@ -67,6 +67,7 @@ def worker_routes(services: WorkerServices) -> list[ControllerRouterHandler]:
                 reject,
                 defer,
                 failure,
+                *read_routes.HANDLERS,
                 *telemetry_routes.HANDLERS,
             ],
             dependencies={"services": Provide(lambda: services, sync_to_thread=False)},

@@ -12,6 +12,7 @@ from lastcall.connections.work import WorkBoard
 from lastcall.db.database import Database
 from lastcall.operations.services.worker import WorkerSteps
 from lastcall.protocol.messages import Message
+from lastcall.reads.worker import ReadSteps
 
 Answer = Response[bytes]
 
@@ -24,6 +25,7 @@ class WorkerServices:
     keys: KeyRing
     board: WorkBoard
     steps: WorkerSteps
+    reads: ReadSteps
 
 
 def answer(message: Message) -> Answer:

@@ -10,6 +10,8 @@ from lastcall.db.ids import decode_id
 from lastcall.errors import Invalid
 from lastcall.operations.services.worker import ClaimHeld
 from lastcall.protocol.messages import ClaimRef, KnownSubmission, LeaseRef
+from lastcall.protocol.reads import ReadRef
+from lastcall.reads.worker import ReadHeld
 
 
 def lease_held(lease: LeaseRef) -> LeaseHeld:
@@ -25,6 +27,17 @@ def claim_held(claim: ClaimRef) -> ClaimHeld:
         instant(claim.epoch),
         claim.fencing_token,
         operation_id=decode_id(claim.operation_id),
+        nonce=decode_id(claim.nonce),
+    )
+
+
+def read_held(claim: ReadRef) -> ReadHeld:
+    return ReadHeld(
+        decode_id(claim.club_id),
+        decode_id(claim.connection_id),
+        instant(claim.epoch),
+        claim.fencing_token,
+        read_id=decode_id(claim.read_id),
         nonce=decode_id(claim.nonce),
     )
 

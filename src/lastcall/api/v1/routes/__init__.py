@@ -17,6 +17,7 @@ from lastcall.api.v1.routes import (
     outcomes,
     papers,
     people,
+    reads,
     requests,
     staff,
     visibility,
@@ -39,5 +40,6 @@ HANDLERS = (
     *outcomes.HANDLERS,
     *papers.HANDLERS,
     *people.HANDLERS,
+    *reads.HANDLERS,
     *fleet.HANDLERS,
 )

@@ -56,3 +56,30 @@ begin
     return found;
 end
 $$;
+
+-- Why a read is to be had by nobody now, or null. For a statement after the gates.
+create or replace function read_refusal(
+    p_club uuid, p_connection uuid, p_read uuid, p_permission text, p_feature text
+) returns text
+language sql stable
+as $$
+    select case
+               when p_permission is null then 'unsupported_operation'
+               when not read_is_wanted(p_club, p_read, p_permission) then 'access_expired'
+               when not p_feature = any (c.features) then 'feature_disabled'
+           end
+      from connections c
+     where c.club_id = p_club and c.id = p_connection
+$$;
+
+-- Ends a read without an answer. The caller holds the row and has judged.
+create or replace function fail_read_row(p_club uuid, p_read uuid, p_code text) returns void
+language plpgsql volatile
+as $$
+begin
+    update provider_reads r
+       set state = 'failed', code = p_code,
+           claim_worker_id = null, claim_fencing_token = null, claim_nonce = null, claimed_at = null
+     where r.club_id = p_club and r.id = p_read and r.state in ('pending', 'running');
+end
+$$;
