@@ -1467,6 +1467,61 @@ begin
 end
 $function$;
 
+CREATE OR REPLACE FUNCTION claim_read(p_account uuid, p_generation integer, p_worker uuid, p_club uuid, p_connection uuid, p_epoch timestamp with time zone, p_token bigint, p_kinds text[], p_permissions text[], p_features text[])
+ RETURNS TABLE(outcome text, read_id uuid, nonce uuid, kind text, params text, has_failed boolean)
+ LANGUAGE plpgsql
+AS $function$
+#variable_conflict use_column
+declare
+    v_now timestamptz;
+    v_refusal text;
+begin
+    perform lock_for_reading(p_account, p_club, p_connection);
+
+    v_now := lastcall_now();
+    has_failed := false;
+    select s.obstacle into outcome
+      from claim_standing(p_account, p_generation, p_worker, p_club, p_connection, p_epoch, p_token, v_now) as s;
+    if outcome <> 'none' then
+        return next;
+        return;
+    end if;
+    loop
+        select r.id into read_id
+          from provider_reads r
+         where r.club_id = p_club and r.connection_id = p_connection and r.epoch = p_epoch
+           and r.account_id = p_account and r.credential_generation = p_generation
+           and r.state in ('pending', 'running') and is_read_alive(r.requested_at, v_now)
+           and (r.state = 'pending' or r.claim_worker_id <> p_worker or r.claim_fencing_token <> p_token)
+         order by r.state = 'pending', r.requested_at, r.id
+         limit 1
+           for no key update skip locked;
+        if not found then
+            outcome := 'nothing';
+            return next;
+            return;
+        end if;
+        select read_refusal(p_club, p_connection, r.id, k.permission, k.feature)
+          into v_refusal
+          from provider_reads r
+          left join unnest(p_kinds, p_permissions, p_features) as k (name, permission, feature) on k.name = r.kind
+         where r.club_id = p_club and r.id = read_id;
+        if v_refusal is not null then
+            perform fail_read_row(p_club, read_id, v_refusal);
+            has_failed := true;
+            continue;
+        end if;
+        update provider_reads r
+           set state = 'running', claim_worker_id = p_worker, claim_fencing_token = p_token,
+               claim_nonce = gen_random_uuid(), claimed_at = v_now
+         where r.club_id = p_club and r.id = read_id
+        returning 'claimed', r.claim_nonce, r.kind, r.params::text into outcome, nonce, kind, params;
+        return next;
+        return;
+    end loop;
+end
+$function$;
+
 CREATE OR REPLACE FUNCTION claim_refusal(p_is_held boolean, p_account uuid, p_generation integer, p_worker uuid, p_club uuid, p_connection uuid, p_token bigint, p_now timestamp with time zone)
  RETURNS TABLE(refusal text)
  LANGUAGE sql
@@ -1616,6 +1671,66 @@ begin
                 on conflict do nothing;
             is_kept_as_evidence := found;
         end if;
+    end if;
+    return next;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION complete_read(p_account uuid, p_generation integer, p_worker uuid, p_club uuid, p_connection uuid, p_epoch timestamp with time zone, p_token bigint, p_read uuid, p_nonce uuid, p_permission text, p_feature text, p_grants text[], p_evidence jsonb, p_evidence_age interval, p_age interval, p_items jsonb, p_next_offset integer, p_total integer, p_told jsonb)
+ RETURNS TABLE(outcome text, code text)
+ LANGUAGE plpgsql
+AS $function$
+#variable_conflict use_column
+declare
+    v_now timestamptz := lastcall_now();
+    v_evidence_at constant timestamptz := v_now - p_evidence_age;
+    v_observed_at constant timestamptz := v_now - greatest(p_age, p_evidence_age);
+    v_row provider_reads;
+begin
+    perform lock_read(p_account, p_club, p_connection, p_read);
+
+    v_now := lastcall_now();
+    outcome := read_claim_refusal(
+        p_account, p_generation, p_worker, p_club, p_connection, p_epoch, p_token, p_read, p_nonce, v_now);
+    if outcome is null then
+        if not is_about(p_club, p_connection, p_account, p_evidence) then
+            outcome := 'failed';
+            code := 'provider_scope';
+            perform fail_read_row(p_club, p_read, code);
+            return next;
+            return;
+        end if;
+        -- This may wait for an authorization of the connection; then all is judged again.
+        perform store_own_member_evidence(
+            p_club, p_connection, p_epoch, p_account, p_worker, p_evidence, v_evidence_at);
+        v_now := lastcall_now();
+        outcome := read_claim_refusal(
+            p_account, p_generation, p_worker, p_club, p_connection, p_epoch, p_token, p_read, p_nonce, v_now);
+    end if;
+    if outcome is not null then
+        return next;
+        return;
+    end if;
+
+    code := page_refusal(
+        p_account, p_club, p_connection, p_epoch, p_read, p_permission, p_feature, p_grants, v_observed_at, v_now);
+    if code is not null then
+        outcome := 'failed';
+        perform fail_read_row(p_club, p_read, code);
+        return next;
+        return;
+    end if;
+    outcome := 'recorded';
+    update provider_reads r
+       set state = 'succeeded', observed_at = v_observed_at, items = p_items, next_offset = p_next_offset,
+           total = p_total,
+           claim_worker_id = null, claim_fencing_token = null, claim_nonce = null, claimed_at = null
+     where r.club_id = p_club and r.id = p_read
+    returning r.* into v_row;
+    if p_told is not null then
+        perform store_read_evidence(
+            p_club, p_connection, p_epoch, p_account, p_worker, v_row.kind, v_row.evidence_subject, p_told,
+            v_observed_at);
     end if;
     return next;
 end
@@ -2046,6 +2161,35 @@ begin
 end
 $function$;
 
+CREATE OR REPLACE FUNCTION fail_read(p_account uuid, p_generation integer, p_worker uuid, p_club uuid, p_connection uuid, p_epoch timestamp with time zone, p_token bigint, p_read uuid, p_nonce uuid, p_code text)
+ RETURNS TABLE(outcome text)
+ LANGUAGE plpgsql
+AS $function$
+begin
+    perform lock_read(p_account, p_club, p_connection, p_read);
+
+    outcome := read_claim_refusal(
+        p_account, p_generation, p_worker, p_club, p_connection, p_epoch, p_token, p_read, p_nonce, lastcall_now());
+    if outcome is null then
+        outcome := 'recorded';
+        perform fail_read_row(p_club, p_read, p_code);
+    end if;
+    return next;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION fail_read_row(p_club uuid, p_read uuid, p_code text)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+begin
+    update provider_reads r
+       set state = 'failed', code = p_code,
+           claim_worker_id = null, claim_fencing_token = null, claim_nonce = null, claimed_at = null
+     where r.club_id = p_club and r.id = p_read and r.state in ('pending', 'running');
+end
+$function$;
+
 CREATE OR REPLACE FUNCTION fan_out_creation(p_club uuid, p_creation uuid, p_limit integer)
  RETURNS TABLE(is_over boolean, has_changed boolean, due_at timestamp with time zone, ready_at timestamp with time zone, account_ids uuid[], fanout_at timestamp with time zone)
  LANGUAGE plpgsql
@@ -2272,6 +2416,19 @@ CREATE OR REPLACE FUNCTION instance_group(p_instance text)
  LANGUAGE sql
  IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN ((length(p_instance) - length(replace(p_instance, '~group('::text, ''::text))) = length('~group('::text)) THEN "substring"(p_instance, '~group\(([^~()]+)\)(?:~|$)'::text) ELSE NULL::text END;
+
+CREATE OR REPLACE FUNCTION is_about(p_club uuid, p_connection uuid, p_account uuid, p_evidence jsonb)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+AS $function$
+    select exists (
+        select
+          from connections c
+          join accounts a on a.id = p_account
+         where c.club_id = p_club and c.id = p_connection
+           and c.group_id = p_evidence ->> 'groupId' and a.vrchat_user_id = p_evidence ->> 'userId')
+$function$;
 
 CREATE OR REPLACE FUNCTION is_among(p_locked uuid[], p_event uuid, p_dependency_event uuid)
  RETURNS boolean
@@ -2539,6 +2696,16 @@ begin
     v_is_locked := found;
     perform lock_events_of(array[p_club], array[p_operation]);
     return lock_with_creation(p_club, p_operation) and v_is_locked;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION lock_read(p_account uuid, p_club uuid, p_connection uuid, p_read uuid)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+begin
+    perform lock_for_reading(p_account, p_club, p_connection);
+    perform from provider_reads r where r.club_id = p_club and r.id = p_read for no key update;
 end
 $function$;
 
@@ -2875,6 +3042,28 @@ AS $function$
      where c.club_id = p_club and c.id = p_connection
 $function$;
 
+CREATE OR REPLACE FUNCTION page_refusal(p_account uuid, p_club uuid, p_connection uuid, p_epoch timestamp with time zone, p_read uuid, p_permission text, p_feature text, p_grants text[], p_observed_at timestamp with time zone, p_now timestamp with time zone)
+ RETURNS text
+ LANGUAGE sql
+ STABLE
+AS $function$
+    select coalesce(
+               read_refusal(p_club, p_connection, p_read, p_permission, p_feature),
+               case
+                   when not is_read_alive(p_observed_at, p_now) then 'answer_too_old'
+                   when e.body is null then 'provider_authority'
+                   when e.body ->> 'memberStatus' is distinct from 'member' then 'membership'
+                   when not holds_grants(e.body, p_grants) then 'provider_permissions'
+               end)
+      from connections c
+      join accounts a on a.id = p_account
+      left join lateral (
+           select v.body
+             from evidence_read_by(p_club, p_connection, p_epoch, p_account, a.vrchat_user_id, c.group_id) as v
+            where v.observed_at between p_now - evidence_life() and p_now) as e on true
+     where c.club_id = p_club and c.id = p_connection
+$function$;
+
 CREATE OR REPLACE FUNCTION person_holds(p_club uuid, p_person uuid, p_permission text)
  RETURNS boolean
  LANGUAGE plpgsql
@@ -2946,6 +3135,30 @@ begin
 end
 $function$;
 
+CREATE OR REPLACE FUNCTION read_claim_refusal(p_account uuid, p_generation integer, p_worker uuid, p_club uuid, p_connection uuid, p_epoch timestamp with time zone, p_token bigint, p_read uuid, p_nonce uuid, p_now timestamp with time zone)
+ RETURNS text
+ LANGUAGE sql
+ STABLE
+AS $function$
+    select case
+               when k.generation is null then 'stale_key'
+               when s.obstacle in ('fleet_switch', 'account_switch', 'account_state') then 'collector_disabled'
+               when r.id is null then 'read_unavailable'
+               when l.expires_at is null then 'stale_lease'
+               when s.obstacle is distinct from 'none' or club_sends(c.state) is not true then 'read_unavailable'
+           end
+      from (values (true)) as one
+      left join current_key(p_account, p_generation, p_now) as k on true
+      left join current_lease(p_club, p_connection, p_account, p_worker, p_token, p_now) as l on true
+      left join connection_standing(p_club, p_connection, p_account, p_epoch, p_now) as s on true
+      left join clubs c on c.id = p_club
+      left join provider_reads r
+             on r.club_id = p_club and r.id = p_read and r.state = 'running' and r.connection_id = p_connection
+            and r.epoch = p_epoch and r.account_id = p_account and r.credential_generation = p_generation
+            and r.claim_worker_id = p_worker and r.claim_fencing_token = p_token and r.claim_nonce = p_nonce
+            and is_read_alive(r.claimed_at, p_now)
+$function$;
+
 CREATE OR REPLACE FUNCTION read_is_wanted(p_club uuid, p_read uuid, p_permission text)
  RETURNS boolean
  LANGUAGE sql
@@ -2969,6 +3182,20 @@ CREATE OR REPLACE FUNCTION read_life()
  LANGUAGE sql
  IMMUTABLE PARALLEL SAFE
 RETURN '00:01:00'::interval;
+
+CREATE OR REPLACE FUNCTION read_refusal(p_club uuid, p_connection uuid, p_read uuid, p_permission text, p_feature text)
+ RETURNS text
+ LANGUAGE sql
+ STABLE
+AS $function$
+    select case
+               when p_permission is null then 'unsupported_operation'
+               when not read_is_wanted(p_club, p_read, p_permission) then 'access_expired'
+               when not p_feature = any (c.features) then 'feature_disabled'
+           end
+      from connections c
+     where c.club_id = p_club and c.id = p_connection
+$function$;
 
 CREATE OR REPLACE FUNCTION read_standing(p_row provider_reads, p_now timestamp with time zone)
  RETURNS TABLE(state text, code text, remaining interval)

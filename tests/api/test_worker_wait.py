@@ -9,9 +9,12 @@ import pytest
 from tests.api.conftest import Caller
 
 from lastcall.api.worker import routes
+from lastcall.api.worker.services import WorkerServices
+from lastcall.connections.keys import KeyRing
 from lastcall.connections.signals import work
 from lastcall.connections.work import Ready, WorkBoard
 from lastcall.db.ids import encode_id, new_id
+from lastcall.operations.services.worker import WorkerSteps
 from lastcall.reads.worker import ReadSteps
 from lastcall.testing.quiet import assert_quiet
 from lastcall.testing.waiting import eventually
@@ -39,11 +42,11 @@ def promised(site) -> Promised:
 
 @pytest.fixture
 def services(site, promised):
-    return routes.WorkerServices(
+    return WorkerServices(
         db=site.db,
-        keys=routes.KeyRing(site.db),
+        keys=KeyRing(site.db),
         board=WorkBoard(site.db, [promised]),
-        steps=routes.WorkerSteps(site.db),
+        steps=WorkerSteps(site.db),
         reads=ReadSteps(site.db),
     )
 
