@@ -1262,7 +1262,7 @@ begin
           into outcome, v_is_told, due_at, ready_at
           from operations o
          cross join lateral claim_refusal(
-               is_held_by(o, p_account, p_worker, p_connection, p_epoch, p_token, p_nonce, judged_at),
+               is_held_by(o, p_account, p_generation, p_worker, p_connection, p_epoch, p_token, p_nonce, judged_at),
                p_account, p_generation, p_worker, p_club, p_connection, p_token, judged_at) as c
          cross join lateral authority(
                o.club_id, o.connection_id, o.epoch, o.actor_id, o.due_at, o.payload,
@@ -2523,12 +2523,12 @@ AS $function$
         false)
 $function$;
 
-CREATE OR REPLACE FUNCTION is_held_by(p_row operations, p_account uuid, p_worker uuid, p_connection uuid, p_epoch timestamp with time zone, p_token bigint, p_nonce uuid, p_now timestamp with time zone)
+CREATE OR REPLACE FUNCTION is_held_by(p_row operations, p_account uuid, p_generation integer, p_worker uuid, p_connection uuid, p_epoch timestamp with time zone, p_token bigint, p_nonce uuid, p_now timestamp with time zone)
  RETURNS boolean
  LANGUAGE sql
  IMMUTABLE
 AS $function$
-    select p_row.state = 'claimed' and p_row.claim_expires_at > p_now
+    select p_row.state = 'claimed' and p_row.claim_expires_at > p_now and p_row.claim_generation = p_generation
         and is_claim_of(p_row, p_account, p_worker, p_connection, p_epoch, p_token, p_nonce)
 $function$;
 
@@ -3105,7 +3105,7 @@ declare
     v_refusal constant text := (
         select c.refusal
           from claim_refusal(
-               is_held_by(p_row, p_account, p_worker, p_connection, p_epoch, p_token, p_nonce, p_now),
+               is_held_by(p_row, p_account, p_generation, p_worker, p_connection, p_epoch, p_token, p_nonce, p_now),
                p_account, p_generation, p_worker, p_row.club_id, p_connection, p_token, p_now) as c);
     v_obstacle text;
 begin

@@ -14,7 +14,6 @@ from uuid import UUID
 
 import pytest
 from tests.clubs.house import contend
-from tests.operations.events_world import clean_up
 from tests.operations.operations_world import World, ban, invitation, make_world
 
 import lastcall
@@ -352,7 +351,7 @@ async def test_an_archived_club_is_disconnected_and_only_what_was_sent_is_settle
     sent, sent_claim = await world.submitted(invitation(2))
     held, held_claim = await world.claimed(ban(3))
     await archive_club(world.db, None, world.club_id)
-    await clean_up(world)
+    await world.turn("epoch_cleanup")
     assert await world.state(waiting) == await world.state(held) == "rejected"
     assert (await world.row(held))["code"] == "connection_changed"
     assert (
@@ -400,7 +399,7 @@ async def test_an_authorization_that_waits_for_the_archive_is_refused(world: Wor
 
     outcome = await contend(world.db, lambda: archive_club(world.db, None, world.club_id), authorize)
     assert isinstance(outcome, LastcallError) or not outcome.is_authorized
-    await clean_up(world)
+    await world.turn("epoch_cleanup")
     assert await world.state(operation) == "rejected"
 
 

@@ -128,10 +128,3 @@ async def states(world: World, operation_ids: Sequence[UUID]) -> list[tuple[str,
         list(operation_ids),
     )
     return [(row["state"], row["code"]) for row in rows]
-
-
-async def replace_routine(world: World, name: str, old: str, new: str) -> None:
-    """Put another piece into a routine of this test's database: the twin of a guard."""
-    source: str = await world.run("select pg_get_functiondef($1::regproc)", name)
-    assert old in source, old
-    await world.run(source.replace(old, new))

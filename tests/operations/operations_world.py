@@ -10,8 +10,10 @@ from uuid import UUID, uuid4
 from lastcall.connections.worker import LeaseHeld, Worker
 from lastcall.db.database import Database
 from lastcall.db.ids import new_id
+from lastcall.deadlines.owner import More, Stop
 from lastcall.mail.mailer import Mailer
 from lastcall.operations.kinds import KINDS
+from lastcall.operations.owners import operation_owners
 from lastcall.operations.schedules import Fixed, Immediate
 from lastcall.operations.services.enqueue import Enqueued, enqueue
 from lastcall.operations.services.worker import Claimed, ClaimHeld, WorkerSteps
@@ -151,6 +153,12 @@ class World:
             "privacy": "default",
         }
         return OwnMemberEvidence(**{**facts, **changes})
+
+    async def turn(self, name: str) -> None:
+        """What is due for that owner of deadlines is done, to the last of it."""
+        owner = next(one for one in operation_owners(self.db, self.mailer) if one.name == name)
+        while isinstance(await owner.run_pass(Stop()), More):
+            pass
 
     async def renew(self, by: timedelta = timedelta(minutes=5)) -> None:
         await self.run("update leases set expires_at = lastcall_now() + $1", by)

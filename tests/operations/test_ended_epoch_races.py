@@ -11,7 +11,7 @@ from uuid import UUID
 
 import pytest
 from epoch_kit import CHANGED, batch, disconnect, one_page, reconnect, rejected
-from events_world import clean_up, owner_named, replace_routine, states
+from events_world import clean_up, owner_named, states
 from operations_world import World, assignment
 from test_operations_waits import another
 
@@ -21,6 +21,7 @@ from lastcall.operations import listeners
 from lastcall.operations.owners import operation_owners
 from lastcall.operations.services import basis
 from lastcall.testing.locks import wait_until_blocked
+from lastcall.testing.routines import replace_routine
 from lastcall.testing.waiting import eventually
 
 listeners.register()
@@ -105,7 +106,7 @@ async def test_what_is_cancelled_while_the_clean_up_waits_for_it_stays_cancelled
 
 async def test_twin_a_clean_up_that_does_not_look_again_overwrites_an_end(world: World) -> None:
     await replace_routine(
-        world,
+        world.db,
         "clean_up_epoch",
         "and o.state in ('pending', 'claimed') and o.submitted_at is null",
         "and o.submitted_at is null",

@@ -9,7 +9,7 @@ import pytest
 from dependents_kit import CREATION, Evening
 from dependents_kit import invitation as invitation_to
 from epoch_kit import CHANGED, batch, disconnect, one_page, reconnect, rejected
-from events_world import clean_up, owner_named, replace_routine, states
+from events_world import clean_up, owner_named, states
 from operations_world import World, assignment
 
 from lastcall.connections.restored import restored
@@ -23,6 +23,7 @@ from lastcall.operations.schedules import Immediate
 from lastcall.operations.services.cancel import cancel
 from lastcall.operations.services.edit import edit
 from lastcall.protocol.outcomes import Outcome
+from lastcall.testing.routines import replace_routine
 from lastcall.testing.waiting import eventually
 
 listeners.register()
@@ -39,7 +40,7 @@ async def test_what_is_unsent_is_rejected_in_pages_of_fifty_and_what_was_submitt
     future = await world.one(assignment(1002), due_at=await world.clock.now() + timedelta(days=300))
     waiting = await batch(world, 108)
     await world.run("create sequence pages")
-    await replace_routine(world, "operation_ended", "begin", "begin perform nextval('pages');")
+    await replace_routine(world.db, "operation_ended", "begin", "begin perform nextval('pages');")
     await disconnect(world)
     assert await rejected(world) == 0
     for done in (50, 100, 110):
@@ -188,7 +189,7 @@ async def test_a_creation_ends_after_what_waits_for_it_and_all_say_why(evening: 
 async def test_twin_a_creation_that_ends_first_makes_its_invitations_say_that_it_failed(
     evening: Evening,
 ) -> None:
-    await replace_routine(evening.world, "is_awaited", "p_kind = 'create_instance'", "false")
+    await replace_routine(evening.db, "is_awaited", "p_kind = 'create_instance'", "false")
     operation_ids = await creation_with_invitations(evening)
     assert ("rejected", "instance_creation_failed") in await fate(evening, operation_ids)
 

@@ -10,7 +10,7 @@ from datetime import timedelta
 from uuid import UUID, uuid4
 
 import pytest
-from events_world import HOUR, MINUTE, an_event, following, replace_routine, states
+from events_world import HOUR, MINUTE, an_event, following, states
 from operations_world import World
 from test_operations_waits import another, authorize, waiting
 
@@ -18,6 +18,7 @@ from lastcall.operations.machine import State
 from lastcall.operations.services.worker import ClaimHeld
 from lastcall.protocol.outcomes import Outcome
 from lastcall.testing.locks import wait_until_blocked
+from lastcall.testing.routines import replace_routine
 
 CANCEL = """
 update events set status = 'cancelled', cancel_generation = cancel_generation + 1, revision = revision + 1
@@ -84,7 +85,7 @@ async def test_what_happens_to_the_event_while_authorize_waits_for_it_is_judged(
 async def test_twin_that_judges_the_event_before_its_lock_sends_what_the_event_stopped(
     world: World, change: str
 ) -> None:
-    await replace_routine(world, "authorize_operation", *JUDGED_FIRST)
+    await replace_routine(world.db, "authorize_operation", *JUDGED_FIRST)
     event_id, operation_id = await a_claimed_follower(world)
     held = world.held(await world.claim())
     async with another(world) as other:
@@ -139,7 +140,7 @@ async def test_twin_fan_out_that_passes_claims_over_leaves_a_worker_preparing_wh
 ) -> None:
     event_id, operation_id = await a_claimed_follower(world)
     await replace_routine(
-        world,
+        world.db,
         "fan_out_event",
         "o.state in ('pending', 'claimed') and o.submitted_at is null",
         "o.state = 'pending'",
@@ -192,7 +193,7 @@ async def test_a_page_that_waits_for_the_reinstating_still_cancels(world: World)
 
 
 async def test_twin_page_that_asks_only_how_the_event_stands_revives_what_was_cancelled(world: World) -> None:
-    await replace_routine(world, "was_cancelled", "OR (p_generation <> p_reviewed)", "")
+    await replace_routine(world.db, "was_cancelled", "OR (p_generation <> p_reviewed)", "")
     assert await reinstated_while_a_page_waits(world) == [PENDING] * 3
 
 
@@ -225,7 +226,7 @@ async def test_an_event_moved_while_lateness_waits_for_it_is_not_missed(world: W
 
 @pytest.mark.postgres15
 async def test_twin_lateness_without_the_lock_misses_what_was_being_moved(world: World) -> None:
-    await replace_routine(world, "lock_events_of", *UNLOCKED)
+    await replace_routine(world.db, "lock_events_of", *UNLOCKED)
     event_id, operation_id = await a_late_follower(world)
     async with another(world) as other:
         await other.execute(MOVE, world.club_id, event_id)
@@ -268,7 +269,7 @@ async def test_lateness_that_waits_for_an_authorization_leaves_what_was_submitte
 
 async def test_twin_lateness_without_the_states_it_may_leave_misses_what_was_sent(world: World) -> None:
     """The table itself would refuse it; without that too, the outcome of a write that left is lost."""
-    await replace_routine(world, "miss_late", *NO_STATE)
+    await replace_routine(world.db, "miss_late", *NO_STATE)
     source: str = await world.run("select pg_get_functiondef('settle_unsent'::regproc)")
     await world.run(source.replace(NO_STATE[0], "true").replace("and o.submitted_at is null", ""))
     await world.run("alter table operations drop constraint operations_whole_check")

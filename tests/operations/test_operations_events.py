@@ -16,7 +16,6 @@ from events_world import (
     fanout,
     following,
     owner_named,
-    replace_routine,
     retime,
     states,
 )
@@ -27,6 +26,7 @@ from lastcall.deadlines.signals import Signal
 from lastcall.events.services.write import cancel_event, reinstate_event, remove_event
 from lastcall.events.times import DateOnly, Timed, TimeTba
 from lastcall.operations.schedules import late_at
+from lastcall.testing.routines import replace_routine
 
 CANCELLED = ("cancelled", "event_cancelled")
 PENDING = ("pending", None)
@@ -228,7 +228,7 @@ async def test_a_cancel_holds_across_pages_though_the_event_is_reinstated_betwee
 
 
 async def test_twin_that_asks_only_how_the_event_stands_sends_what_was_cancelled(world: World) -> None:
-    await replace_routine(world, "was_cancelled", "OR (p_generation <> p_reviewed)", "")
+    await replace_routine(world.db, "was_cancelled", "OR (p_generation <> p_reviewed)", "")
     event_id = await an_event(world, await world.clock.now() + HOUR)
     ids = await following(world, event_id, 150, offset=timedelta(0))
     await cancel_event(world.db, world.owner, world.club_id, event_id)

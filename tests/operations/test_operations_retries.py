@@ -5,12 +5,13 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from events_world import HOUR, MINUTE, an_event, fan_out, following, replace_routine, retime, states
+from events_world import HOUR, MINUTE, an_event, fan_out, following, retime, states
 from operations_world import World, assignment
 
 from lastcall.events.services.write import cancel_event
 from lastcall.events.times import Timed
 from lastcall.operations.machine import State
+from lastcall.testing.routines import replace_routine
 
 LONG = 82_721.0
 """Seconds: a Retry-After that VRChat has been seen to give."""
@@ -60,7 +61,7 @@ async def test_work_moved_earlier_is_not_tried_before_the_backoff_ends(world: Wo
 
 
 async def test_twin_that_forgets_the_backoff_asks_vrchat_too_early(world: World) -> None:
-    await replace_routine(world, "fan_out_event", "greatest(v.due_at, o.retry_at)", "v.due_at")
+    await replace_routine(world.db, "fan_out_event", "greatest(v.due_at, o.retry_at)", "v.due_at")
     await world.run("alter table operations drop constraint operations_whole_check")
     operation_id, _ = await moved_earlier_while_backing_off(world)
     assert (await world.claim()).operation_id == operation_id

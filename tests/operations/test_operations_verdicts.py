@@ -12,7 +12,6 @@ from events_world import (
     an_event,
     following,
     owner_named,
-    replace_routine,
     retime,
     states,
 )
@@ -24,6 +23,7 @@ from lastcall.events.services.write import cancel_event, reinstate_event, remove
 from lastcall.events.times import Timed, TimeTba
 from lastcall.operations.machine import State
 from lastcall.operations.schedules import late_at
+from lastcall.testing.routines import replace_routine
 
 CANCELLED = ("cancelled", "event_cancelled")
 PENDING = ("pending", None)
@@ -77,7 +77,7 @@ async def test_more_than_a_hundred_stopped_rows_do_not_hide_a_good_one(world: Wo
 
 
 async def test_twin_claim_without_a_verdict_hands_out_what_was_cancelled(world: World) -> None:
-    await replace_routine(world, "claim_operation", "exit when v_is_linked is not true;", "exit;")
+    await replace_routine(world.db, "claim_operation", "exit when v_is_linked is not true;", "exit;")
     event_id = await an_event(world, await world.clock.freeze())
     (stopped,) = await following(world, event_id, offset=timedelta(0))
     await cancel_event(world.db, world.owner, world.club_id, event_id)

@@ -75,7 +75,7 @@ ONE_STATEMENT = """
      where o.club_id = $3 and o.id = $6 and o.state = 'claimed'
        and (select count(*) from connection) = 1
        and (select c.refusal
-              from claim_refusal(is_held_by(o, $1, $2, $4, $5, 1, $7, start.now),
+              from claim_refusal(is_held_by(o, $1, 1, $2, $4, $5, 1, $7, start.now),
                                  $1, 1, $2, $3, $4, 1, start.now) as c) is null
        and (select a.refusal
               from authority(o.club_id, o.connection_id, o.epoch, o.actor_id, o.due_at, o.payload,

@@ -70,7 +70,7 @@ begin
           into outcome, v_is_told, due_at, ready_at
           from operations o
          cross join lateral claim_refusal(
-               is_held_by(o, p_account, p_worker, p_connection, p_epoch, p_token, p_nonce, judged_at),
+               is_held_by(o, p_account, p_generation, p_worker, p_connection, p_epoch, p_token, p_nonce, judged_at),
                p_account, p_generation, p_worker, p_club, p_connection, p_token, judged_at) as c
          cross join lateral authority(
                o.club_id, o.connection_id, o.epoch, o.actor_id, o.due_at, o.payload,

@@ -113,7 +113,7 @@ declare
     v_refusal constant text := (
         select c.refusal
           from claim_refusal(
-               is_held_by(p_row, p_account, p_worker, p_connection, p_epoch, p_token, p_nonce, p_now),
+               is_held_by(p_row, p_account, p_generation, p_worker, p_connection, p_epoch, p_token, p_nonce, p_now),
                p_account, p_generation, p_worker, p_row.club_id, p_connection, p_token, p_now) as c);
     v_obstacle text;
 begin

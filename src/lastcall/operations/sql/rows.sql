@@ -1,5 +1,6 @@
 -- What the steps share: is this the claim, and how an unsent row is taken out of its claim.
 
+drop function if exists is_held_by(operations, uuid, uuid, uuid, timestamptz, bigint, uuid, timestamptz);
 drop function if exists claim_refusal(operations, uuid, integer, uuid, uuid, timestamptz, bigint, uuid, timestamptz);
 
 -- A database that acknowledges before it has written must not do so here: a submission that a crash forgets would be
@@ -29,14 +30,15 @@ as $$
         false)
 $$;
 
--- Claimed now, by exactly that claim.
+-- Claimed now, by exactly that claim and under the key that made it: what a superseded key has claimed is prepared by
+-- nobody any more, and comes back when the claim ends.
 create or replace function is_held_by(
-    p_row operations, p_account uuid, p_worker uuid, p_connection uuid, p_epoch timestamptz, p_token bigint,
-    p_nonce uuid, p_now timestamptz
+    p_row operations, p_account uuid, p_generation integer, p_worker uuid, p_connection uuid, p_epoch timestamptz,
+    p_token bigint, p_nonce uuid, p_now timestamptz
 ) returns boolean
 language sql immutable
 as $$
-    select p_row.state = 'claimed' and p_row.claim_expires_at > p_now
+    select p_row.state = 'claimed' and p_row.claim_expires_at > p_now and p_row.claim_generation = p_generation
         and is_claim_of(p_row, p_account, p_worker, p_connection, p_epoch, p_token, p_nonce)
 $$;
 

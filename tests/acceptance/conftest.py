@@ -1,0 +1,29 @@
+"""The whole application on a port, whose deadlines wait for the test, and a desk at it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+import lastcall.app
+from lastcall.db.database import Database
+from lastcall.db.ids import encode_id
+from lastcall.testing.clock import TestClock
+from tests.acceptance.desk import Collector, Desk
+from tests.api.v1_kit import serve_api
+
+
+@pytest.fixture
+async def desk(
+    database: Database, test_clock: TestClock, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Desk]:
+    """The clock stands still; a collector holds the lease."""
+    monkeypatch.setattr(lastcall.app, "deadline_owners", lambda *_: [])
+    async with serve_api(database) as api:
+        key = api.world.key
+        place = {"clubId": encode_id(api.world.club_id), "connectionId": encode_id(api.world.connection_id)}
+        collector = Collector(api.client, key.account_id, key.key, place)
+        await test_clock.freeze()
+        await collector.take()
+        yield Desk(api, test_clock, await api.program("owner"), collector)
