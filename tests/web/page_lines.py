@@ -22,6 +22,12 @@ from lastcall.db.ids import encode_id, new_id
 MAIL = "owner@example.org"
 CLUB = {"name": "Night Shift", "slug": "night-shift", "zone": "UTC", "retention_days": "30"}
 COMPOSE = {"role": ROLE, "people": user(1), "when": "now", "zone": "UTC"}
+ACCOUNT_LIMITS = {
+    "requests_per_minute": "6",
+    "writes_per_day": "500",
+    "capacity": "40",
+    "reserved_headroom": "4",
+}
 EDIT = {"people": user(9), "when": "now", "zone": "UTC", "seen": "1"}
 
 LINES: dict[str, Line] = (
@@ -213,6 +219,31 @@ LINES: dict[str, Line] = (
         "GET /operator": OPERATORS_PAGE,
         "GET /operator/live": OPERATORS_PAGE,
         "GET /operator/mail": OPERATORS_PAGE,
+        "GET /operator/limits/{what:str}/{key:str}": page(
+            "/operator/limits/fleet/all", lacking=404, who="operator"
+        ),
+        "POST /operator/limits/{what:str}/{key:str}": form(
+            "/operator/limits/fleet/all", lacking=404, who="operator", fields={"requests_per_minute": "60"}
+        ),
+        "GET /operator/reassign/{key:str}": page(
+            "/operator/reassign/{connection}", lacking=404, who="operator"
+        ),
+        # Its account works, so that it keeps the club.
+        "POST /operator/reassign/{key:str}": form(
+            "/operator/reassign/{connection}", lacking=404, who="operator", right=409
+        ),
+        "GET /operator/accounts/{account_id:str}": page(
+            "/operator/accounts/{account}", lacking=404, who="operator"
+        ),
+        "POST /operator/accounts/{account_id:str}": form(
+            "/operator/accounts/{account}", lacking=404, who="operator", fields=ACCOUNT_LIMITS
+        ),
+        "GET /operator/accounts/{account_id:str}/{to:str}": page(
+            "/operator/accounts/{account}/degraded", lacking=404, who="operator"
+        ),
+        "POST /operator/accounts/{account_id:str}/{to:str}": form(
+            "/operator/accounts/{account}/degraded", lacking=404, who="operator"
+        ),
         "GET /operator/{what:str}/{key:str}": page(
             "/operator/account/{account}", lacking=404, who="operator"
         ),

@@ -285,7 +285,12 @@ async def test_pages_fit_the_screen_and_axe_finds_nothing(
         f"{'a-very-long-address' * 3}@example.org",
         "550 5.1.1 " + "nosuchuser" * 20,
     )
-    operators = ("/operator", "/operator/fleet/all", "/operator/clubs", "/operator/mail")
+    account = f"/operator/accounts/{encode_id(world.key.account_id)}"
+    operators = (
+        *("/operator", "/operator/fleet/all", "/operator/clubs", "/operator/mail"),
+        *(account, f"{account}/quarantined", "/operator/limits/fleet/all"),
+        f"/operator/reassign/{encode_id(world.club_id)}.{encode_id(world.connection_id)}",
+    )
     for name, paths in (("owner", (*PAGES, action, f"{action}/edit")), ("operator", operators)):
         context = await context_for(browser, site, world, name, phone=phone, dark=dark)
         page = await context.new_page()

@@ -58,6 +58,7 @@ IDS = (
     "{session_id:str}",
     "{invite_id:str}",
     "{token_id:str}",
+    "{account_id:str}",
     "{person_id:str}",
     "{passkey_id:str}",
     "{identity_id:str}",
@@ -137,6 +138,7 @@ async def ids(world: World, site: Site) -> dict[str, str]:
         "second": encode_id(second.operation_ids[0]),
         "second_request": encode_id(second.request_id),
         "account": encode_id(world.key.account_id),
+        "connection": f"{encode_id(world.club_id)}.{encode_id(world.connection_id)}",
         "person": encode_id(owner.person_id),
         "session": encode_id(other.session_id),
         "token": encode_id(token_id),
@@ -168,6 +170,7 @@ def unknown_path(line: Line, key: str) -> str:
         "{category:str}": "secrets",
         "{what:str}": "account",
         "{key:str}": NOBODY,
+        "{to:str}": "degraded",
     }
     for name, value in parts.items():
         method_path = method_path.replace(name, value)

@@ -37,7 +37,8 @@ _FREE = text("""
     order by s.connections, a.alias
     limit 1
 """)
-_WORKS = frozenset({AccountState.READY, AccountState.COOLDOWN})
+WORKS = frozenset({AccountState.READY, AccountState.COOLDOWN})
+"""In these an account can be given a club by name."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ async def hold_place(tx: Transaction, account_id: UUID) -> AccountHeld:
     ``NotFound``, and ``Conflict`` when it does not work or is full.
     """
     account = await hold_account(tx, account_id)
-    if account.state not in _WORKS:
+    if account.state not in WORKS:
         raise Conflict(
             "account_not_ready",
             f"The account {account.alias} does not work at present ({account.state.words}).",

@@ -9,6 +9,7 @@ from uuid import UUID
 from sqlalchemy import text
 
 from lastcall.connections.account_states import LEAVING, moves_of_operator
+from lastcall.connections.allocation import WORKS
 from lastcall.connections.queries import USED, OpenLease, lease_of
 from lastcall.connections.states import AccountState
 from lastcall.connections.transitions import REASSIGNED
@@ -116,6 +117,11 @@ class AccountLine:
     def places_free(self) -> int:
         """Places that a club without a named account may get."""
         return max(0, self.capacity - self.reserved_headroom - self.connections)
+
+    @property
+    def may_be_named(self) -> bool:
+        """Whether an operator can give it a club."""
+        return self.state in WORKS and self.connections < self.capacity
 
     @property
     def moves(self) -> tuple[AccountState, ...]:

@@ -26,6 +26,7 @@ from lastcall.web.routes import (
     members,
     operator,
     operator_clubs,
+    operator_fleet,
     operator_mail,
     papers,
     passkeys,
@@ -72,6 +73,7 @@ HANDLERS = (
     *door.HANDLERS,
     *people.HANDLERS,
     *operator_clubs.HANDLERS,
+    *operator_fleet.HANDLERS,
     *operator.HANDLERS,
     *operator_mail.HANDLERS,
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from uuid import UUID
 
 from litestar import Response, get, post
 from litestar.di import NamedDependency
@@ -20,14 +19,14 @@ from lastcall.connections.switches import (
 from lastcall.db.ids import encode_id
 from lastcall.errors import NotFound
 from lastcall.web.access import Access, Visitor, access
+from lastcall.web.account_words import STATES
 from lastcall.web.fields import known_id
 from lastcall.web.live import EVERYTHING
 from lastcall.web.looks import OWNERS, obstacle
-from lastcall.web.pages import PageRequest, Place, form_fields, go_to, is_fragment
+from lastcall.web.pages import PageRequest, form_fields, go_to, is_fragment
 from lastcall.web.room import Web
+from lastcall.web.routes.operator_fleet import PLACE, pair
 from lastcall.web.routes.scheduled import event_stream
-
-PLACE = Place("operator")
 
 
 @dataclass(frozen=True)
@@ -65,6 +64,7 @@ async def operator(
         presence={(one.account_id, one.worker_id): one for one in web.presence()},
         waiting={one.account_id for one in web.presence() if one.is_waiting},
         obstacle=obstacle,
+        account_words=STATES,
         open_streams=web.live.open_streams,
     )
 
@@ -117,9 +117,9 @@ async def throw_switch(
         case "account":
             await set_account_switch(web.database, visitor.actor, known_id(switch.key), is_on=is_on)
         case "connection":
-            await set_connection_switch(web.database, visitor.actor, *_pair(switch.key), is_on=is_on)
+            await set_connection_switch(web.database, visitor.actor, *pair(switch.key), is_on=is_on)
         case _:
-            await thaw_connection(web.database, visitor.actor, *_pair(switch.key))
+            await thaw_connection(web.database, visitor.actor, *pair(switch.key))
     return go_to("/operator")
 
 
@@ -133,15 +133,10 @@ def _switch(seen_now: Overview, what: str, key: str) -> Switch:
                 return Switch(what, key, f"the account {account.alias}", account.kill_switch)
     if what in {"connection", "thaw"}:
         for connection in seen_now.connections:
-            if (connection.club_id, connection.connection_id) == _pair(key):
+            if (connection.club_id, connection.connection_id) == pair(key):
                 is_on = connection.kill_switch if what == "connection" else connection.frozen_at is not None
                 return Switch(what, key, f"the connection of {connection.club_name}", is_on)
     raise NotFound("not_found", "There is no such page.")
-
-
-def _pair(key: str) -> tuple[UUID, UUID]:
-    club_id, _, connection_id = key.partition(".")
-    return known_id(club_id), known_id(connection_id)
 
 
 HANDLERS = (operator, live_operator, ask_switch, throw_switch)

@@ -12,7 +12,7 @@ from lastcall.people.operator_mail import mail_in_trouble
 from lastcall.web.access import Access, Visitor, access
 from lastcall.web.pages import PageRequest
 from lastcall.web.room import Web, database_now
-from lastcall.web.routes.operator import PLACE
+from lastcall.web.routes.operator_fleet import PLACE
 
 LISTING = "mail"
 PAGE = 50  # rows
