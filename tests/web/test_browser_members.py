@@ -11,7 +11,8 @@ from tests.web.conftest import ROLE, Site, World, user
 from tests.web.reads import answer, group_seen, member, person
 from tests.web.test_browser import CLUB, browser, context_for
 from tests.web.test_browser_actions import fits, opened
-from tests.web.test_compose_pages import stored
+from tests.web.test_compose_pages import INSTANCE, WORLD, stored
+from tests.web.test_review_checks import friends
 
 __all__ = ["browser"]
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
@@ -112,3 +113,29 @@ async def test_many_are_given_a_role_on_a_phone(browser: Browser, site: Site, wo
     await context.close()
     assert errors == []
     assert {row["targetUserId"] for row in await stored(world)} == {user(1), user(2)}
+
+
+async def test_a_check_of_a_review_is_shown_as_soon_as_it_came_and_leaves_again(
+    browser: Browser, site: Site, world: World
+) -> None:
+    context = await context_for(browser, site, world)
+    page, errors = await opened(context)
+    await page.clock.install()
+    await page.goto(f"{CLUB}/new/invite_to_instance")
+    await page.get_by_label("World", exact=True).fill(WORLD)
+    await page.get_by_label("Instance", exact=True).fill(INSTANCE)
+    await page.get_by_label("People, one a line").fill(f"Fox {user(1)}\nOwl {user(2)}")
+    await page.get_by_role("button", name="Review").click()
+    await page.get_by_role("button", name="Check now").focus()
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_text("Asking VRChat.")).to_be_visible()
+    await answer(world, friends(True, False))
+    await expect(page.get_by_text("Can be invited", exact=True)).to_be_visible()
+    await expect(page.get_by_text("No friend of the account")).to_be_visible()
+    await page.clock.fast_forward(MINUTE)
+    await expect(page.get_by_text("Can be invited", exact=True)).to_have_count(0)
+    await expect(page.get_by_text("The check is more than a minute old.")).to_be_visible()
+    await page.get_by_role("button", name="Queue 2 instance invitations").click()
+    await expect(page.get_by_text("2 to go")).to_be_visible()
+    await context.close()
+    assert errors == []

@@ -78,13 +78,14 @@ async def checked(
         return Check(name, problem=problem)
     found = await look(tx, web, visitor, form.page, form.card, read_id)
     if found.read is None or found.read.kind.name != name:
-        return Check(name, Awaited(None, found.now, found.is_heard))
+        return Check(name, Awaited(None, found.now, found.is_heard), problem)
     items: tuple[Any, ...] = tuple(found.read.items)
     if name == BANS:
-        return Check(name, found, next_offset=found.read.next_offset)
+        return Check(name, found, problem, next_offset=found.read.next_offset)
     return Check(
         name,
         found,
+        problem,
         marks={item.user_id.lower(): _MARKS[item.friendship] for item in items},
         is_closed=any(item.destination == "closed" for item in items),
     )
