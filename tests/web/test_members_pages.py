@@ -19,6 +19,7 @@ from lastcall.connections.connect import set_features
 from lastcall.connections.states import Feature
 from lastcall.testing.clock import TestClock
 from lastcall.testing.staff import change_role
+from lastcall.web.routes import compose
 
 Visit = Callable[..., Visitor]
 MEMBERS = "/c/night-shift/members"
@@ -208,6 +209,22 @@ async def test_what_is_confirmed_after_the_minute_is_not_queued(
     assert re.findall(r'value="(usr_[^"]+)" aria-label="\w+" checked', text) == [user(2)]
 
 
+async def test_twin_without_a_look_at_the_read_what_is_confirmed_late_is_queued(
+    world: World, site: Site, visit: Visit, test_clock: TestClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def not_over(*_: Any) -> None:
+        return None
+
+    monkeypatch.setattr(compose, "_over", not_over)
+    visitor = visit("owner")
+    _, text = await shown(world, visitor, "requests", [person(1, "Fox")])
+    review = await begun(visitor, "requests", text, {"act": f"approve_request {user(1)}"})
+    await test_clock.advance(timedelta(seconds=60))
+    late = await visitor.post("/c/night-shift/new/approve_request", carried(review.text))
+    assert late.status_code == 303
+    assert len(await stored(world)) == 1
+
+
 async def test_without_anybody_or_without_a_role_the_list_says_what_is_missing(
     world: World, site: Site, visit: Visit
 ) -> None:
@@ -284,7 +301,7 @@ async def test_what_stands_in_the_way_is_said_in_words(
     assert "Nobody asks to join." in text
     short = await visitor.get(f"{MEMBERS}/directory?search=fo")
     assert short.status_code == 422
-    assert "3 to 100 characters" in short.text
+    assert "A search takes 3 to 100 characters" in short.text
     owner = world.actors["owner"]
     await set_features(world.db, owner, world.club_id, world.connection_id, [Feature.POSTS])
     off = await visitor.get(f"{MEMBERS}/requests")

@@ -21,7 +21,7 @@ SEARCH_LEAST, SEARCH_MOST = 3, 100
 class Tab:
     """One list. ``read`` is the provider read that it shows, ``search`` the one by a name; ``single`` are the kinds of
     actions that a row has a button for, ``ticked`` those for everybody who is ticked. ``since`` says what ``moment``
-    of an item is; ``empty`` what it means that nobody is there.
+    of an item is; ``empty`` what it means that nobody is there. ``begin``: what is begun for people not on it.
     """
 
     name: str
@@ -35,6 +35,7 @@ class Tab:
     moment: str
     empty: str
     search: str | None = None
+    begin: str | None = None
 
     @property
     def reads(self) -> tuple[str, ...]:
@@ -78,6 +79,7 @@ INVITATIONS = Tab(
     "invited",
     "invited_at",
     "No invitation is open.",
+    begin="invite_member",
 )
 BANS = Tab(
     "bans",
@@ -90,6 +92,7 @@ BANS = Tab(
     "banned",
     "banned_at",
     "Nobody is banned.",
+    begin="ban_member",
 )
 BUTTONS: Mapping[str, str] = {
     "approve_request": "Let in",

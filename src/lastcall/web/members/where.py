@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlencode
 
+from lastcall.errors import Invalid
 from lastcall.reads.queries import Read
 from lastcall.web.club import ClubPage
-from lastcall.web.members.tabs import LISTS, PAGE, SEARCH_MOST, tab_of_read
+from lastcall.web.members.tabs import LISTS, PAGE, SEARCH_LEAST, SEARCH_MOST, tab_of_read
 from lastcall.web.pages import PageRequest
 
 DIGITS_MOST = 8
@@ -37,6 +38,18 @@ class Where:
     def page_at(self, offset: int | None) -> Where | None:
         """Another page of the list, where nobody is ticked; None for none."""
         return None if offset is None else replace(self, offset=max(offset, 0), ticks=())
+
+    def check(self) -> None:
+        """Raise ``Invalid`` for a search that VRChat would not take."""
+        if self.search and not (
+            SEARCH_LEAST <= len(self.search) <= SEARCH_MOST and self.search.isprintable()
+        ):
+            raise Invalid(
+                "search_invalid",
+                f"A search takes {SEARCH_LEAST} to {SEARCH_MOST} characters of a name.",
+                advice="Type some of the name and search again.",
+                field="search",
+            )
 
     @property
     def asks(self) -> tuple[str, dict[str, Any]]:

@@ -143,7 +143,7 @@ async def by_id(
         opened.page.place("members"),
         opened.page.now,
         tab=ACTIONS,
-        label="By id",
+        label="Actions",
         about="For people whose VRChat user id you have. Nothing is read from VRChat for it.",
         said=SAID.get(request.query_params.get("said", "")),
         people="",
@@ -174,6 +174,7 @@ async def people(
             found = replace(found, read=None)
         return _show(request, web, opened, shown, where, found, rows_of(found, shown, opened.card, protected))
     try:
+        where.check()
         asked = await request_read(web.database, visitor.actor, opened.page.club.id, *where.asks)
     except (Conflict, Invalid, TooFast) as error:
         return _show(request, web, opened, shown, where, None, (), problem=error)
@@ -311,6 +312,7 @@ def _show(
         problem=problem,
         said=SAID.get(request.query_params.get("said", "")),
         rows=rows,
+        begin=tab.begin and KINDS[tab.begin].words.label,
         single_kinds=allowed(page.standing, tab.single),
         ticked_kinds=ticked,
         refresh=where.address(page),
