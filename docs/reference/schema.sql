@@ -519,6 +519,26 @@ create table operation_fanouts (
 );
 CREATE INDEX operation_fanouts_created_at_id_idx ON operation_fanouts USING btree (created_at, id);
 
+create table operation_findings (
+    club_id uuid not null,
+    id uuid not null,
+    operation_id uuid not null,
+    number integer not null,
+    verdict text not null,
+    note text not null,
+    evidence jsonb not null,
+    settled_by uuid not null,
+    settled_at timestamp with time zone default lastcall_now() not null,
+    constraint operation_findings_pkey PRIMARY KEY (club_id, id),
+    constraint operation_findings_club_id_operation_id_number_key UNIQUE (club_id, operation_id, number),
+    constraint operation_findings_note_check CHECK ((char_length(note) <= 2000)),
+    constraint operation_findings_number_check CHECK ((number >= 1)),
+    constraint operation_findings_reason_check CHECK (((note <> ''::text) OR (jsonb_array_length(evidence) > 0))),
+    constraint operation_findings_verdict_check CHECK ((verdict = ANY (ARRAY['happened'::text, 'not_seen'::text]))),
+    constraint operation_findings_club_id_operation_id_fkey FOREIGN KEY (club_id, operation_id) REFERENCES operations(club_id, id) ON DELETE CASCADE,
+    constraint operation_findings_settled_by_fkey FOREIGN KEY (settled_by) REFERENCES people(id)
+);
+
 create table operation_notice_reads (
     club_id uuid not null,
     person_id uuid not null,
@@ -587,26 +607,6 @@ create table operation_revisions (
     constraint operation_revisions_actor_id_fkey FOREIGN KEY (actor_id) REFERENCES people(id),
     constraint operation_revisions_club_id_operation_id_fkey FOREIGN KEY (club_id, operation_id) REFERENCES operations(club_id, id) ON DELETE CASCADE,
     constraint operation_revisions_edited_by_fkey FOREIGN KEY (edited_by) REFERENCES people(id)
-);
-
-create table operation_settlements (
-    club_id uuid not null,
-    id uuid not null,
-    operation_id uuid not null,
-    number integer not null,
-    verdict text not null,
-    note text not null,
-    evidence jsonb not null,
-    settled_by uuid not null,
-    settled_at timestamp with time zone default lastcall_now() not null,
-    constraint operation_settlements_pkey PRIMARY KEY (club_id, id),
-    constraint operation_settlements_club_id_operation_id_number_key UNIQUE (club_id, operation_id, number),
-    constraint operation_settlements_note_check CHECK ((char_length(note) <= 2000)),
-    constraint operation_settlements_number_check CHECK ((number >= 1)),
-    constraint operation_settlements_reason_check CHECK (((note <> ''::text) OR (jsonb_array_length(evidence) > 0))),
-    constraint operation_settlements_verdict_check CHECK ((verdict = ANY (ARRAY['happened'::text, 'not_seen'::text]))),
-    constraint operation_settlements_club_id_operation_id_fkey FOREIGN KEY (club_id, operation_id) REFERENCES operations(club_id, id) ON DELETE CASCADE,
-    constraint operation_settlements_settled_by_fkey FOREIGN KEY (settled_by) REFERENCES people(id)
 );
 
 create table operations (

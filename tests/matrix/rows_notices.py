@@ -126,7 +126,7 @@ NOTICES = [
     ),
     row(settle.settle_unknown, Who.STAFF, Scope.OPERATIONS, settled, **HIDES),
     row(settling.evidence_of, Who.STAFF, Scope.READ, of_unknown(settling.evidence_of), **HIDES),
-    row(settling.settlements_of, Who.STAFF, Scope.READ, of_unknown(settling.settlements_of), **HIDES),
+    row(settling.findings_of, Who.STAFF, Scope.READ, of_unknown(settling.findings_of), **HIDES),
     *(
         row(function, Who.STAFF, Scope.OPERATIONS, call, P.INVITE_GROUP_MEMBERS, special=inviting)
         for function, call in (

@@ -15,7 +15,7 @@ from lastcall.clubs.policy import require_staff
 from lastcall.errors import Conflict, Invalid, LastcallError, NotFound
 from lastcall.operations.services import settle
 from lastcall.operations.services.settle import settle_unknown
-from lastcall.operations.settling import EvidenceItem, Settlement, Verdict, evidence_of, settlements_of
+from lastcall.operations.settling import EvidenceItem, Finding, Verdict, evidence_of, findings_of
 from lastcall.people.actor import Actor
 from lastcall.people.scopes import Scope
 from lastcall.protocol.constants import SUBMISSION_LIFE
@@ -34,7 +34,7 @@ async def unknown(world: World, payload: dict[str, str] | None = None, *, is_ove
     return operation_id
 
 
-async def settled(world: World, operation_id: UUID, note: str = "I saw it.", **how: Any) -> Settlement:
+async def settled(world: World, operation_id: UUID, note: str = "I saw it.", **how: Any) -> Finding:
     verdict = how.pop("verdict", Verdict.HAPPENED)
     actor = how.pop("actor", world.moderator)
     return await settle_unknown(world.db, actor, world.club_id, operation_id, verdict, note, **how)
@@ -89,12 +89,12 @@ async def test_a_later_finding_does_not_hide_the_first(world: World) -> None:
     await settled(world, operation_id, "Not in the list.", verdict=Verdict.NOT_SEEN)
     with pytest.raises(Conflict) as refusal:
         await settled(world, operation_id, "In the list.")
-    assert refusal.value.code == "settlement_moved"
+    assert refusal.value.code == "finding_moved"
     assert [one.verdict for one in refusal.value.fresh] == [Verdict.NOT_SEEN]
     await settled(world, operation_id, "In the list.", seen=1, actor=world.owner)
     async with world.db.read() as tx:
         standing = await require_staff(tx, world.moderator, world.club_id, scope=Scope.READ)
-        all_of_them = await settlements_of(tx, standing, world.moderator, world.club_id, operation_id)
+        all_of_them = await findings_of(tx, standing, world.moderator, world.club_id, operation_id)
     assert [(one.number, one.verdict, one.settled_by_name) for one in all_of_them] == [
         (1, Verdict.NOT_SEEN, "Moderator"),
         (2, Verdict.HAPPENED, "Owner"),
@@ -186,12 +186,12 @@ async def test_whoever_may_not_see_the_action_cannot_settle_it(world: World) -> 
         await settled(world, operation_id)
 
 
-async def two_at_once(world: World, second: Actor) -> list[BaseException | Settlement]:
+async def two_at_once(world: World, second: Actor) -> list[BaseException | Finding]:
     """Two people settle the same action; the first has written and not committed when the second comes."""
     operation_id = await unknown(world)
     written, go_on = asyncio.Event(), asyncio.Event()
 
-    async def first() -> Settlement:
+    async def first() -> Finding:
         async with world.db.transaction():
             made = await settled(world, operation_id)
             written.set()
@@ -208,7 +208,7 @@ async def two_at_once(world: World, second: Actor) -> list[BaseException | Settl
 
 async def test_of_two_who_settle_at_once_the_second_reads_what_the_first_found(world: World) -> None:
     made, refusal = await two_at_once(world, world.owner)
-    assert isinstance(made, Settlement)
+    assert isinstance(made, Finding)
     assert isinstance(refusal, Conflict)
     assert [one.number for one in refusal.fresh] == [1]
 

@@ -14,7 +14,7 @@ from lastcall.db.base import Base, TenantTable, tenant_reference
 from lastcall.operations.tables import DATABASE_NOW
 
 NOTE_MOST = 2000
-"""Characters of the note of a settlement."""
+"""Characters of the note of a finding."""
 
 _OUTCOME = "outcome in ('rejected', 'indeterminate', 'missed')"
 
@@ -85,12 +85,12 @@ class OperationDigest(TenantTable, Base):
     created_at: Mapped[datetime] = mapped_column(server_default=DATABASE_NOW)
 
 
-class OperationSettlement(TenantTable, Base):
+class OperationFinding(TenantTable, Base):
     """What a person found out about an operation whose outcome is unknown. The operation stays as it is; a later
     finding has the next ``number`` and stands beside the earlier ones. ``evidence`` is a copy of what they relied on.
     """
 
-    __tablename__ = "operation_settlements"
+    __tablename__ = "operation_findings"
     __table_args__ = (
         tenant_reference("operations", "operation_id", on_delete="cascade"),
         UniqueConstraint("club_id", "operation_id", "number"),

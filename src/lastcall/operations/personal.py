@@ -69,9 +69,9 @@ SOURCES = (
     ),
     PersonalData(
         "finding about an unknown outcome",
-        ("operation_settlements.settled_by",),
+        ("operation_findings.settled_by",),
         "select s.id::text as k, c.slug as club, s.verdict, s.note, s.settled_at"
-        " from operation_settlements s join clubs c on c.id = s.club_id where s.settled_by = :person",
+        " from operation_findings s join clubs c on c.id = s.club_id where s.settled_by = :person",
         kept="The ledger's truth: who found out what, by id.",
     ),
     PersonalData(

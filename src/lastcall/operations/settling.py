@@ -65,7 +65,7 @@ class EvidenceItem:
 
 
 @dataclass(frozen=True)
-class Settlement:
+class Finding:
     """One finding. ``evidence`` is what it relied on, as it was then."""
 
     number: int
@@ -93,7 +93,7 @@ _EVIDENCE = """
 """
 _SETTLEMENTS = """
     select s.number, s.verdict, s.note, s.evidence::text as evidence, p.display_name, s.settled_at
-      from operation_settlements s
+      from operation_findings s
       join people p on p.id = s.settled_by
      where s.club_id = $1 and s.operation_id = $2
      order by s.number
@@ -112,14 +112,14 @@ async def evidence_of(
     return [EvidenceItem(**dict(found)) for found in rows]
 
 
-async def settlements_of(
+async def findings_of(
     tx: Reader, standing: Standing, actor: Actor, club_id: UUID, operation_id: UUID
-) -> list[Settlement]:
+) -> list[Finding]:
     """The findings about an operation, the oldest first. ``NotFound`` as for the operation itself."""
     await operation(tx, standing, actor, club_id, operation_id)
     rows = await tx.raw.fetch(_SETTLEMENTS, club_id, operation_id)
     return [
-        Settlement(
+        Finding(
             number=row["number"],
             verdict=Verdict(row["verdict"]),
             note=row["note"],

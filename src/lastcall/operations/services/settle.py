@@ -15,7 +15,7 @@ from lastcall.names import valid_note
 from lastcall.operations.machine import State
 from lastcall.operations.notice_tables import NOTE_MOST
 from lastcall.operations.queries import operation
-from lastcall.operations.settling import EvidenceItem, Settlement, Verdict, evidence_of, settlements_of
+from lastcall.operations.settling import EvidenceItem, Finding, Verdict, evidence_of, findings_of
 from lastcall.operations.signals import changed
 from lastcall.people.actor import Actor
 from lastcall.people.scopes import Scope
@@ -25,7 +25,7 @@ _IS_OPEN = """
     select o.claim_expires_at > lastcall_now() from operations o where o.club_id = $1 and o.id = $2
 """
 _INSERT = """
-    insert into operation_settlements
+    insert into operation_findings
            (club_id, id, operation_id, number, verdict, note, evidence, settled_by, settled_at)
     values ($1, $2, $3, $4, $5, $6, $7, $8, lastcall_now())
 """
@@ -41,7 +41,7 @@ async def settle_unknown(
     evidence: Sequence[str] = (),
     *,
     seen: int = 0,
-) -> Settlement:
+) -> Finding:
     """Record that the write happened, or was not seen, by what ``evidence`` (the ``ref`` of each) or the ``note`` says.
 
     Nothing is sent, and the operation stays *Outcome unknown*. ``seen`` is the number of the newest finding that the
@@ -67,10 +67,10 @@ async def settle_unknown(
                 "It may still be on its way.",
                 advice="Look again in two minutes: only what is read after that can tell.",
             )
-        found = await settlements_of(tx, standing, actor, club_id, operation_id)
+        found = await findings_of(tx, standing, actor, club_id, operation_id)
         if len(found) != seen:
             raise Conflict(
-                "settlement_moved",
+                "finding_moved",
                 "Somebody recorded a finding meanwhile.",
                 advice="Read it, then add yours if it is still needed.",
                 fresh=found,
@@ -82,7 +82,7 @@ async def settle_unknown(
         details = {"verdict": verdict.value, "number": seen + 1}
         await log(tx, club_id, actor, "operation.settled", "operation", operation_id, details)
         tx.publish(changed(club_id))
-        return (await settlements_of(tx, standing, actor, club_id, operation_id))[-1]
+        return (await findings_of(tx, standing, actor, club_id, operation_id))[-1]
 
 
 def _checked(note: str, evidence: Sequence[str]) -> str:

@@ -19,7 +19,7 @@ from lastcall.operations.machine import State
 from lastcall.operations.queries import operation
 from lastcall.operations.revisions import Happening, Moment, Revision, history_of, timeline
 from lastcall.operations.services.settle import settle_unknown
-from lastcall.operations.settling import EvidenceItem, Settlement, Verdict, evidence_of, settlements_of
+from lastcall.operations.settling import EvidenceItem, Finding, Verdict, evidence_of, findings_of
 from lastcall.operations.signals import TOPIC
 from lastcall.operations.views import OperationView
 from lastcall.web.access import Access, Visitor, access
@@ -51,7 +51,7 @@ class ActionPage:
     revisions: list[Revision]
     event: EventView | None
     evidence: list[EvidenceItem]
-    settlements: list[Settlement]
+    findings: list[Finding]
 
 
 def _step(moment: Moment) -> Step:
@@ -95,7 +95,7 @@ async def _read(tx: Reader, visitor: Visitor, page: ClubPage, operation_id: UUID
         await history_of(*reader),
         await read_event_of(tx, page, row.event_id),
         await evidence_of(*reader) if is_unknown else [],
-        await settlements_of(*reader) if is_unknown else [],
+        await findings_of(*reader) if is_unknown else [],
     )
 
 
@@ -183,7 +183,7 @@ def _show(
         steps=found.steps,
         event=found.event,
         evidence=found.evidence,
-        settlements=found.settlements,
+        findings=found.findings,
         verdicts=list(Verdict),
         is_unknown=row.state is State.INDETERMINATE,
         late=why(row.code),

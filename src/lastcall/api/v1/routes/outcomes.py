@@ -18,10 +18,10 @@ from lastcall.api.v1.shapes import Id, Input, PathId, Shape, known, known_in
 from lastcall.clubs.policy import require_staff
 from lastcall.db.cursor import cut, read_cursor
 from lastcall.db.database import Database
-from lastcall.operations import notices
+from lastcall.operations import notices, settling
 from lastcall.operations.services.dismiss import dismiss_notices
 from lastcall.operations.services.settle import settle_unknown
-from lastcall.operations.settling import Settlement, Verdict, evidence_of, settlements_of
+from lastcall.operations.settling import Verdict
 from lastcall.people.actor import Actor
 from lastcall.people.scopes import Scope
 
@@ -130,8 +130,8 @@ async def list_findings(
     club_id, asked = known(club), known(operation_id)
     async with db.read() as tx:
         standing = await require_staff(tx, actor, club_id, scope=Scope.READ)
-        evidence = await evidence_of(tx, standing, actor, club_id, asked)
-        found = await settlements_of(tx, standing, actor, club_id, asked)
+        evidence = await settling.evidence_of(tx, standing, actor, club_id, asked)
+        found = await settling.findings_of(tx, standing, actor, club_id, asked)
     return Findings(
         evidence=[
             Evidence(
@@ -176,7 +176,7 @@ async def record_finding(
     )
 
 
-def _finding(one: Settlement) -> Finding:
+def _finding(one: settling.Finding) -> Finding:
     return Finding(
         number=one.number,
         verdict=one.verdict,
