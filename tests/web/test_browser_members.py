@@ -35,6 +35,10 @@ async def test_rows_and_the_next_page_leave_when_their_minute_is_over(
     await expect(page.get_by_role("link", name="Next page")).to_be_visible()
     await expect(page.get_by_text(GONE)).to_be_hidden()
     await page.get_by_role("checkbox", name="Owl").check()
+    # What others do shows below, by name, and leaves the list alone.
+    await world.queue("ban_member", [2])
+    await expect(page.get_by_role("region", name="Recent actions")).to_contain_text("Owl")
+    await expect(page.get_by_role("checkbox", name="Owl")).to_be_checked()
     await page.clock.fast_forward(MINUTE)
     await expect(page.get_by_text(GONE)).to_be_visible()
     for gone in (owl, page.get_by_role("link", name="Next page")):
