@@ -10,7 +10,7 @@ from operations_world import World, assignment, ban, invitation
 
 from lastcall.clubs.policy import standing
 from lastcall.errors import NotAllowed
-from lastcall.operations.forecast import Forecast, Job, Part, forecast, times_beside, told
+from lastcall.operations.forecast import Forecast, Job, Part, Writes, forecast, times_beside, told
 from lastcall.operations.kinds import KINDS
 
 ROLE, BAN, INVITE = KINDS["assign_role"], KINDS["ban_member"], KINDS["invite_member"]
@@ -91,6 +91,37 @@ def test_a_spread_is_of_the_same_targets_and_misses_none() -> None:
         times = times_beside(before, ROLE, part.count, part.due_at, 4, NOON)
         assert told(4, part.due_at, times).missed == 0
         before += waiting(part.count, ready_at=part.due_at)
+
+
+def test_a_day_without_writes_left_waits_for_the_next_one() -> None:
+    late = NOON + timedelta(hours=11, minutes=55)
+    writes = Writes(NOON.date(), 3, 5)
+    times = times_beside(waiting(1, ready_at=late), ROLE, 9, late, 4, late, writes)
+    midnight = datetime(2030, 1, 2, tzinfo=UTC)
+    assert times[:2] == (late, late + MINUTE)
+    assert times[2:7] == (midnight, midnight, midnight + MINUTE, midnight + MINUTE, midnight + 2 * MINUTE)
+    assert times[7] == midnight + timedelta(days=1)
+    assert told(4, late, times).in_time == 7
+
+
+async def test_the_accounts_writes_of_the_day_count(world: World) -> None:
+    now = await world.clock.freeze()
+    await world.run("update connections set requests_per_minute = 30")
+    await world.run("update accounts set writes_per_day = 6")
+    await world.run(
+        "insert into allowances (scope, window_start, granted, writes_day, writes)"
+        " select 'account:' || id, '-infinity', 0, (lastcall_now() at time zone 'UTC')::date, 4 from accounts"
+    )
+    async with world.db.read() as tx:
+        reader = await standing(tx, world.club_id, world.moderator.person_id)
+        today = await forecast(tx, reader, world.club_id, ROLE, 3, None)
+        in_two_days = await forecast(tx, reader, world.club_id, ROLE, 3, now + 48 * HOUR)
+    assert today is not None
+    assert in_two_days is not None
+    assert (today.writes_left, in_two_days.writes_left) == (2, 6)
+    assert today.times[:2] == (now, now)
+    assert today.times[2] >= (now + 24 * HOUR).replace(hour=0, minute=0, second=0, microsecond=0)
+    assert in_two_days.missed == 0
 
 
 def test_below_the_cost_nothing_is_ever_sent() -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import asyncpg
 import pytest
@@ -207,6 +208,25 @@ async def test_the_review_forecasts_what_will_be_missed(world: World, site: Site
     answer = await visit("owner").post(f"{CLUB}/new/assign_role/review", form)
     assert "About 30 of 40 fit the 15 minutes; about 10 would be missed." in answer.text
     assert re.search(r"Spread over 2 times all would be:\s+22 at \d\d:\d\d,\s+18 at \d\d:\d\d\.", answer.text)
+
+
+@pytest.mark.clause("BUD-08")
+async def test_nobody_is_promised_that_a_hundred_fit_into_their_grace(
+    world: World, site: Site, visit: Visit
+) -> None:
+    """At the default of a new connection; and less when the account has written much that day."""
+    assert await world.db.pool.fetchval("select requests_per_minute from connections") == 4
+    form = {"people": "\n".join(user(n) for n in range(100)), "role": ROLE, "when": "now", "zone": "UTC"}
+    answer = await visit("owner").post(f"{CLUB}/new/assign_role/review", form)
+    assert "at 4 VRChat requests a minute" in answer.text
+    assert "An estimate, no promise: whatever else the account does can make it longer." in answer.text
+    assert "About 30 of 100 fit the 15 minutes; about 70 would be missed." in answer.text
+    assert "writes left" not in answer.text
+    await world.db.pool.execute("update accounts set writes_per_day = 12")
+    answer = await visit("owner").post(f"{CLUB}/new/assign_role/review", form)
+    assert "The club's account has 12 of that day's writes left (UTC), over all its clubs." in answer.text
+    docs = (Path(__file__).parents[2] / "docs" / "explanation" / "operations.md").read_text(encoding="utf-8")
+    assert "a hundred does not fit into its grace" in " ".join(docs.split())
 
 
 async def test_upcoming_pages_show_each_batch_once(world: World, site: Site, visit: Visit) -> None:

@@ -6,9 +6,10 @@ further, and nothing here reserves anything.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from heapq import heapify, heappop, heappush
 from typing import Any
 from uuid import UUID
@@ -46,6 +47,8 @@ class Forecast:
     """``times``: when each target would go out if its grace did not end before; empty when the allowance is below the
     cost, so that nothing ever is (BUD-02). ``in_time`` go out within the grace, the rest is ``missed``.
 
+    ``writes_left``: what the account may still write on that day of UTC, over all its clubs (none: not asked).
+
     ``earlier_start``: the latest earlier time at which all would be in time, if there is one. ``spread``: the same
     targets as several requests that are; empty when nothing is missed, or nothing helps.
     """
@@ -57,11 +60,24 @@ class Forecast:
     missed: int
     earlier_start: datetime | None = None
     spread: tuple[Part, ...] = ()
+    writes_left: int | None = None
 
     @property
     def takes(self) -> timedelta:
         """From the due time to the last target."""
         return self.times[-1] - self.due_at if self.times else GRACE
+
+
+@dataclass(frozen=True)
+class Writes:
+    """How often an account may write: ``left`` on ``today`` (a day of UTC), and ``a_day`` on each later one."""
+
+    today: date
+    left: int
+    a_day: int
+
+    def on(self, day: date) -> int:
+        return self.left if day <= self.today else self.a_day
 
 
 @dataclass(frozen=True, order=True)
@@ -77,8 +93,10 @@ class Job:
 
 _CONNECTION = """
     select c.id, c.epoch, least(c.requests_per_minute, a.requests_per_minute, f.requests_per_minute) as per_minute,
-           n.now
-      from (select lastcall_now() as now) n
+           n.now, n.today,
+           writes_allowed(a.joined_on, a.writes_per_day, n.today) - writes_reserved(a.id, n.today) as writes_left,
+           writes_allowed(a.joined_on, a.writes_per_day, (greatest($2, n.now) at time zone 'UTC')::date) as writes_a_day
+      from (select s.now, (s.now at time zone 'UTC')::date as today from (select lastcall_now() as now) s) n
       join fleet_settings f on f.id = 1
       join connections c on c.club_id = $1 and c.state <> 'disconnected'
       join accounts a on a.id = c.account_id
@@ -109,10 +127,11 @@ async def forecast(
     None without a connection. Raises ``NotAllowed`` for whoever could not queue them."""
     if not standing.holds(kind.permission):
         raise permission_missing(kind.permission)
-    row = await tx.raw.fetchrow(_CONNECTION, club_id)
+    row = await tx.raw.fetchrow(_CONNECTION, club_id, due_at)
     if row is None:
         return None
     now, per_minute = row["now"], row["per_minute"]
+    writes = Writes(row["today"], max(0, row["writes_left"]), row["writes_a_day"])
     due_at = now if due_at is None else min(max(due_at, now), now + FURTHEST)
     if kind.cost > per_minute:
         return Forecast(per_minute, due_at, (), 0, count)
@@ -129,7 +148,7 @@ async def forecast(
             for one in found
             if one["kind"] in KINDS
         ]
-        return times_beside(queued, kind, count, at, per_minute, start)
+        return times_beside(queued, kind, count, at, per_minute, start, writes)
 
     planned = await times(due_at)
     earlier = None
@@ -138,26 +157,37 @@ async def forecast(
             if _in_time(await times(at), at) == count:
                 earlier = at
                 break
-    return told(per_minute, due_at, planned, earlier)
+    return told(per_minute, due_at, planned, earlier, writes.on(_day(due_at)))
 
 
 def times_beside(
-    queued: Sequence[Job], kind: Kind[Any], count: int, due_at: datetime, per_minute: int, start: datetime
+    queued: Sequence[Job],
+    kind: Kind[Any],
+    count: int,
+    due_at: datetime,
+    per_minute: int,
+    start: datetime,
+    writes: Writes | None = None,
 ) -> tuple[datetime, ...]:
-    """When each of ``count`` goes out beside what is ``queued``, which is followed from ``start`` on."""
+    """When each of ``count`` goes out beside what is ``queued``, which is followed from ``start`` on. Without
+    ``writes`` a day has no end of them."""
     lane = kind.lane(count)
     own = (Job(due_at, lane, number, due_at, kind.cost) for number in range(count))
-    return tuple(_sent(queued, own, per_minute, start))
+    return tuple(_sent(queued, own, per_minute, start, writes))
 
 
 def told(
-    per_minute: int, due_at: datetime, times: tuple[datetime, ...], earlier: datetime | None = None
+    per_minute: int,
+    due_at: datetime,
+    times: tuple[datetime, ...],
+    earlier: datetime | None = None,
+    writes_left: int | None = None,
 ) -> Forecast:
     """What these times mean."""
     in_time = _in_time(times, due_at)
     missed = len(times) - in_time
     spread = tuple(_parts(times, due_at)) if missed else ()
-    return Forecast(per_minute, due_at, times, in_time, missed, earlier, spread)
+    return Forecast(per_minute, due_at, times, in_time, missed, earlier, spread, writes_left)
 
 
 def _in_time(times: Sequence[datetime], due_at: datetime) -> int:
@@ -177,15 +207,18 @@ def _parts(times: Sequence[datetime], due_at: datetime) -> Iterator[Part]:
     yield Part(due, count)
 
 
-def _sent(queued: Sequence[Job], own: Iterable[Job], per_minute: int, start: datetime) -> Iterator[datetime]:
-    """When each of ``own`` goes out, in order: minute by minute as many whole actions as fit (BUD-01), lane before
-    lane, and every third claim the one that has waited longest (WRK-16)."""
+def _sent(
+    queued: Sequence[Job], own: Iterable[Job], per_minute: int, start: datetime, writes: Writes | None
+) -> Iterator[datetime]:
+    """When each of ``own`` goes out, in order: minute by minute as many whole actions as fit (BUD-01) and day by day as
+    many writes, lane before lane, and every third claim the one that has waited longest (WRK-16)."""
     waiting = [*queued, *own]
     left = sum(1 for job in waiting if job.number >= 0)
     heapify(waiting)
     lanes: dict[int, list[Job]] = {1: [], 2: [], 3: []}
     moment = window = start
     used = claims = 0
+    written: Counter[date] = Counter()
     while left:
         while waiting and waiting[0].ready_at <= moment:
             job = heappop(waiting)
@@ -195,6 +228,8 @@ def _sent(queued: Sequence[Job], own: Iterable[Job], per_minute: int, start: dat
             moment = max(moment, waiting[0].ready_at)
         elif job_or_none.cost > per_minute:
             heappop(lanes[job_or_none.lane])
+        elif writes is not None and written[_day(moment)] >= writes.on(_day(moment)):
+            moment = datetime.combine(_day(moment) + timedelta(days=1), time(), UTC)
         elif moment < window + MINUTE and used + job_or_none.cost > per_minute:
             moment = window + MINUTE
         else:
@@ -202,10 +237,15 @@ def _sent(queued: Sequence[Job], own: Iterable[Job], per_minute: int, start: dat
                 window, used = moment, 0
             heappop(lanes[job_or_none.lane])
             used += job_or_none.cost
+            written[_day(moment)] += 1
             claims += 1
             if job_or_none.number >= 0:
                 left -= 1
                 yield moment
+
+
+def _day(moment: datetime) -> date:
+    return moment.astimezone(UTC).date()
 
 
 def _next(lanes: dict[int, list[Job]], moment: datetime, *, oldest: bool) -> Job | None:

@@ -71,8 +71,8 @@ as $$
 $$;
 
 -- How many writes the account may make on p_day (of UTC). An account that VRChat knows for less than a week writes 50
--- a day, for less than a month 200, and never more than its operator allows. These are our own figures: VRChat names
--- none, but a new account that writes much is what its moderators look for. One of unknown age counts as grown.
+-- a day, for less than a month 200, and never more than its operator allows. These are our own figures, for VRChat names
+-- none. One of unknown age counts as grown.
 create or replace function writes_allowed(p_joined_on date, p_writes_per_day integer, p_day date) returns integer
 language sql immutable
 as $$

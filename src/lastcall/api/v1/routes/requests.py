@@ -81,6 +81,8 @@ class RequestForecast(Shape, frozen=True):
     reserves nothing. `inTime` go out within the 15 minutes of grace, the rest is `missed`; no `times`: an action costs
     more than the allowance ever gives.
 
+    `writesLeft`: what the club's VRChat account may still write on the day of `dueAt` (UTC), over all its clubs.
+
     Where something is missed: `earlierStart` is the latest earlier time at which all would be in time, `spread` the
     same as several requests that are.
     """
@@ -92,6 +94,7 @@ class RequestForecast(Shape, frozen=True):
     missed: int
     earlier_start: datetime | None
     spread: list[ForecastPart]
+    writes_left: int | None
 
 
 class ForecastPart(Shape, frozen=True):
@@ -191,6 +194,7 @@ def forecast_shape(found: Forecast) -> RequestForecast:
         missed=found.missed,
         earlier_start=found.earlier_start,
         spread=[ForecastPart(due_at=part.due_at, count=part.count) for part in found.spread],
+        writes_left=found.writes_left,
     )
 
 
