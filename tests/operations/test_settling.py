@@ -128,7 +128,9 @@ async def test_only_what_was_read_afterwards_is_relied_on(world: World) -> None:
     made = await settled(world, operation_id, "", evidence=["bans/0", "bans/0"])
     await bans_read(world)
     observed = (await world.clock.now()).isoformat()
-    assert made.evidence == [{"kind": "bans", "observedAt": observed, "namesTarget": True}]
+    assert made.evidence == [
+        {"kind": "bans", "observedAt": observed, "namesTarget": True, "said": "the person is named"}
+    ]
 
 
 async def test_what_the_account_may_do_says_nothing_of_what_became_of_a_write(world: World) -> None:

@@ -18,6 +18,7 @@ import msgspec
 from lastcall.clubs.policy import Standing
 from lastcall.db.transaction import Reader
 from lastcall.operations.queries import operation
+from lastcall.operations.telling import Look, looks_of
 from lastcall.people.actor import Actor
 
 
@@ -33,34 +34,34 @@ class Verdict(StrEnum):
         return {Verdict.HAPPENED: "Happened", Verdict.NOT_SEEN: "Not seen"}[self]
 
 
-BANS = "bans"
-"""Pages of the group's bans, as ``connections/`` keeps them."""
-
-_TELLING: dict[str, frozenset[str]] = {BANS: frozenset({"ban_member", "unban_member"})}
-"""Which stored evidence says something about which kinds of operations. What the account may do in the group is
-evidence too, but not of what became of a write."""
-
-
 @dataclass(frozen=True)
 class EvidenceItem:
     """One thing that was read or reported. ``ref`` names it when an operation is settled.
 
     ``is_telling``: it can be relied on; a read from before the end of the write's window cannot. ``names_target``:
-    whether that read names the operation's target. ``outcome`` and ``code`` are what a late result says.
+    whether the operation's target is there by that read. ``label`` and ``said`` are the two in words. ``outcome`` and
+    ``code`` are what a late result says.
     """
 
     ref: str
     kind: str
     observed_at: datetime
     is_telling: bool
+    label: str
     names_target: bool | None = None
+    said: str | None = None
     outcome: str | None = None
     code: str | None = None
 
     def as_kept(self) -> dict[str, Any]:
         """The copy that stays with the finding, because evidence itself is replaced by newer reads."""
         fields = {"kind": self.kind, "observedAt": self.observed_at.isoformat()}
-        said = {"namesTarget": self.names_target, "outcome": self.outcome, "code": self.code}
+        said = {
+            "namesTarget": self.names_target,
+            "said": self.said,
+            "outcome": self.outcome,
+            "code": self.code,
+        }
         return {**fields, **{name: value for name, value in said.items() if value is not None}}
 
 
@@ -78,10 +79,7 @@ class Finding:
 
 _EVIDENCE = """
     select e.kind || '/' || e.subject as ref, e.kind, e.observed_at, e.observed_at > o.claim_expires_at as is_telling,
-           exists (
-               select from jsonb_array_elements_text(e.body -> 'bannedUserIds') as b (user_id)
-                where lower(b.user_id) = lower(o.payload ->> 'targetUserId')) as names_target,
-           null as outcome, null as code
+           e.body::text as body, null as outcome, null as code
       from operations o
       join evidence e on e.club_id = o.club_id and e.connection_id = o.connection_id and e.epoch = o.epoch
      where o.club_id = $1 and o.id = $2 and e.kind = any ($3::text[]) and e.observed_at <= lastcall_now()
@@ -107,9 +105,21 @@ async def evidence_of(
     operation itself.
     """
     row = await operation(tx, standing, actor, club_id, operation_id)
-    telling = [evidence for evidence, kinds in _TELLING.items() if row.kind.name in kinds]
-    rows = await tx.raw.fetch(_EVIDENCE, club_id, operation_id, telling)
-    return [EvidenceItem(**dict(found)) for found in rows]
+    looks = looks_of(standing, row.kind.name)
+    rows = await tx.raw.fetch(_EVIDENCE, club_id, operation_id, list(looks))
+    items = [_item(looks.get(found["kind"]), row.payload, dict(found)) for found in rows]
+    return [item for item in items if item is not None]
+
+
+def _item(look: Look | None, payload: dict[str, Any], found: dict[str, Any]) -> EvidenceItem | None:
+    """None for a read about somebody else."""
+    body = found.pop("body")
+    if look is None:
+        return EvidenceItem(**found, label="What its collector reported later")
+    is_shown = look.shows(payload, msgspec.json.decode(body))
+    if is_shown is None:
+        return None
+    return EvidenceItem(**found, label=look.label, names_target=is_shown, said=look.words(is_shown))
 
 
 async def findings_of(

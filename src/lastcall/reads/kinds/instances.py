@@ -9,7 +9,8 @@ from msgspec import Meta
 
 from lastcall.clubs.permissions import Permission
 from lastcall.connections.states import Feature
-from lastcall.operations.kinds.fields import INSTANCE_ID_MOST, spelled_alike
+from lastcall.operations.kinds.fields import INSTANCE_ID_MOST
+from lastcall.operations.telling import location
 from lastcall.protocol.messages import ProviderId
 from lastcall.protocol.messages import Text as Name
 from lastcall.reads.kinds.fields import Item, PageParams
@@ -23,9 +24,7 @@ class InstanceItem(Item, frozen=True):
 
 
 def _body(_: PageParams, items: Sequence[InstanceItem]) -> dict[str, Any]:
-    return {
-        "locations": [f"{item.world_id.lower()}:{spelled_alike(item.instance_id)}" for item in items],
-    }
+    return {"locations": [location(item.world_id, item.instance_id) for item in items]}
 
 
 KIND = ReadKind(

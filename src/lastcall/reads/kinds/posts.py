@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Any
@@ -11,6 +10,7 @@ from msgspec import Meta
 
 from lastcall.clubs.permissions import Permission
 from lastcall.connections.states import Feature
+from lastcall.operations.telling import content_digest
 from lastcall.protocol.messages import CodeText, ProviderId
 from lastcall.protocol.messages import Text as Name
 from lastcall.reads.kinds.fields import Item, PageParams, RoleIds
@@ -27,11 +27,6 @@ class PostItem(Item, frozen=True):
     role_ids: RoleIds
     image_id: ProviderId | None
     created_at: datetime | None
-
-
-def content_digest(title: str, text: str) -> str:
-    """What tells whether a post says the same."""
-    return hashlib.sha256(f"{title}\n{text}".encode()).hexdigest()
 
 
 def _body(_: PageParams, items: Sequence[PostItem]) -> dict[str, Any]:

@@ -52,7 +52,8 @@ class Dismiss(Input, frozen=True):
 
 class Evidence(Shape, frozen=True):
     """Something that was read or reported. `ref` names it in a finding. `isTelling`: it can be relied on; what was read
-    before the write's window ended says nothing of it.
+    before the write's window ended says nothing of it. `namesTarget`: whether the action's target is there by that
+    read, and `said` is the same in words.
     """
 
     ref: str
@@ -60,6 +61,7 @@ class Evidence(Shape, frozen=True):
     observed_at: datetime
     is_telling: bool
     names_target: bool | None
+    said: str | None
     outcome: str | None
     code: str | None
 
@@ -140,6 +142,7 @@ async def list_findings(
                 observed_at=one.observed_at,
                 is_telling=one.is_telling,
                 names_target=one.names_target,
+                said=one.said,
                 outcome=one.outcome,
                 code=one.code,
             )
