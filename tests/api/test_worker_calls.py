@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 
 from tests.api.bodies import BODIES
 from tests.api.conftest import Caller
 
 from lastcall.connections.connect import disconnect_club
-from lastcall.connections.switches import set_connection_limit
+from lastcall.connections.switches import set_account_limits, set_connection_limit
 from lastcall.db.ids import encode_id, new_id
 from lastcall.protocol.constants import LEASE_LIFE
 
@@ -73,7 +73,7 @@ async def test_an_allowance_tells_how_long_it_lasts_or_when_to_come_again(caller
     await test_clock.set(now.replace(second=20, microsecond=0))
     lease = await caller.lease()
     granted = (await caller("allowance", amount=3, lease=lease)).json()
-    assert granted == {"isGranted": True, "limit": 4, "windowMs": 40_000, "retryMs": 0}
+    assert granted == {"isGranted": True, "limit": 4, "windowMs": 40_000, "retryMs": 0, "isDailyCap": False}
     denied = (await caller("allowance", amount=3, lease=lease)).json()
     assert (denied["isGranted"], denied["windowMs"]) == (False, 0)
     assert denied["retryMs"] > 40_000
@@ -86,6 +86,25 @@ async def test_a_hopeless_allowance_names_the_limit_and_no_time(caller, site, te
     await set_connection_limit(site.db, None, site.club_id, site.connection_id, 1)
     answer = (await caller("allowance", amount=2, lease=await caller.lease())).json()
     assert (answer["isGranted"], answer["limit"], answer["retryMs"]) == (False, 1, 0)
+
+
+async def test_the_days_writes_are_told_apart_from_the_minutes_requests(caller, site, test_clock):
+    now = await test_clock.freeze()
+    await test_clock.set(now.replace(hour=12, second=20, microsecond=0))
+    await set_account_limits(site.db, None, site.account.account_id, writes_per_day=1)
+    lease = await caller.lease()
+    assert (await caller("allowance", amount=2, lease=lease, isWrite=True)).json()["isGranted"]
+    denied = (await caller("allowance", amount=2, lease=lease, isWrite=True)).json()
+    assert (denied["isGranted"], denied["isDailyCap"]) == (False, True)
+    assert 11 * 3_600_000 < denied["retryMs"] < 13 * 3_600_000
+    assert (await caller("allowance", amount=2, lease=lease)).json()["isGranted"]
+
+
+async def test_the_day_on_which_the_account_was_made_is_taken_from_its_hello(caller, site):
+    await caller("hello", **{**BODIES["hello"], "joinedOn": "2019-07-01"})
+    assert await site.db.pool.fetchval("select joined_on from accounts") == date(2019, 7, 1)
+    await caller("hello", **BODIES["hello"])
+    assert await site.db.pool.fetchval("select joined_on from accounts") == date(2019, 7, 1)
 
 
 async def test_nothing_due_is_an_empty_claim(caller):

@@ -100,6 +100,23 @@ async def test_one_identity_proof_serves_the_operations_of_thirty_seconds(bench:
     assert [call.is_write for call in bench.server.of("allowance")[:2]] == [False, True]
 
 
+async def test_a_write_beyond_the_days_waits_for_as_long_as_the_server_says(bench: Bench) -> None:
+    """It is not cut to what the claim would wait for."""
+    half_a_day = 43_200_000
+
+    async def used_up(sent: m.Allowance) -> m.Message:
+        if not sent.is_write:
+            return m.AllowanceAnswer(is_granted=True, limit=30, window_ms=30_000)
+        return m.AllowanceAnswer(is_granted=False, limit=4, retry_ms=half_a_day, is_daily_cap=True)
+
+    bench.server.handlers["allowance"] = used_up
+    await bench.server.add("assign_role", **bench.role())
+    deferred = await bench.server.until("defer")
+    assert (deferred.code, deferred.delay_ms) == ("daily_write_cap", half_a_day)
+    assert bench.writes() == 0
+    assert bench.reads("/groups/") == 0
+
+
 # --- answers that never came
 
 

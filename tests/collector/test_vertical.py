@@ -12,7 +12,11 @@ from vertical import MANY, Vertical, seed_club
 
 from lastcall.cli.server import bind, running_server
 from lastcall.connections.accounts import rotate_key
-from lastcall.connections.switches import set_connection_limit, set_connection_switch
+from lastcall.connections.switches import (
+    set_account_limits,
+    set_connection_limit,
+    set_connection_switch,
+)
 from lastcall.db.database import Database
 from lastcall.operations.schedules import Fixed
 from lastcall.settings import Settings
@@ -104,6 +108,22 @@ async def test_a_budget_below_the_cost_rejects_before_any_read(vertical: Vertica
     [operation] = await vertical.enqueue(vertical.role(0))
     assert await vertical.ended(operation) == ("rejected", "operation_budget_too_low")
     assert [each for each in vertical.simulator.arrivals if "/groups/" in each.path] == []
+
+
+@pytest.mark.clause("BUD-07", "RCV-09")
+async def test_two_collectors_of_one_account_write_no_more_than_its_day_has(
+    vertical: Vertical, tmp_path: Path
+) -> None:
+    """What does not fit is missed at once, because the next day is beyond its grace."""
+    now = vertical.time.clock.wall()
+    await vertical.advance((timedelta(days=1) - timedelta(hours=now.hour - 12)).total_seconds())
+    await set_account_limits(vertical.database, None, vertical.key.account_id, writes_per_day=4)
+    vertical.start_collector(tmp_path / "another")
+    operations = await vertical.enqueue(*(vertical.role(member) for member in range(7)))
+    ends = [await vertical.ended(operation) for operation in operations]
+    assert ends.count(("succeeded", None)) == 4
+    assert ends.count(("missed", "late_window_elapsed")) == 3
+    assert len(vertical.simulator.ledger.of()) == 4
 
 
 async def test_a_switched_off_connection_sends_nothing_until_it_is_on_again(vertical: Vertical) -> None:
