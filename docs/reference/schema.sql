@@ -1491,7 +1491,8 @@ begin
           from provider_reads r
          where r.club_id = p_club and r.connection_id = p_connection and r.epoch = p_epoch
            and r.account_id = p_account and r.credential_generation = p_generation
-           and r.state in ('pending', 'running') and is_read_alive(r.requested_at, v_now)
+           and r.state in ('pending', 'running')
+           and r.requested_at > v_now - read_life() and r.requested_at <= v_now
            and (r.state = 'pending' or r.claim_worker_id <> p_worker or r.claim_fencing_token <> p_token)
          order by r.state = 'pending', r.requested_at, r.id
          limit 1
