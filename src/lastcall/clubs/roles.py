@@ -58,6 +58,17 @@ class RoleDeleted:
     owner_only: tuple[str, ...]
 
 
+def fields_of(role: RoleView) -> RoleFields:
+    """What the role says now, for whoever changes one thing of it."""
+    return RoleFields(
+        name=role.name,
+        description=role.description,
+        permissions=role.permissions,
+        assignable_role_ids=role.assignable_role_ids,
+        provider_role_ids=role.provider_role_ids,
+    )
+
+
 async def create_role(db: Database, actor: Actor, club_id: UUID, fields: RoleFields) -> RoleView:
     """Make a role that nobody holds yet. Owner only.
 

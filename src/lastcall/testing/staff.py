@@ -8,16 +8,9 @@ from uuid import UUID
 
 from lastcall.clubs.permissions import Permission
 from lastcall.clubs.queries import RoleView, read_role
-from lastcall.clubs.roles import RoleFields, edit_role
+from lastcall.clubs.roles import edit_role, fields_of
 from lastcall.db.database import Database
 from lastcall.people.actor import Actor
-
-
-def fields_of(role: RoleView) -> RoleFields:
-    """What the role says now, to be changed with ``dataclasses.replace``."""
-    return RoleFields(
-        role.name, role.description, role.permissions, role.assignable_role_ids, role.provider_role_ids
-    )
 
 
 async def change_role(

@@ -10,7 +10,7 @@ from litestar.response import Redirect
 from lastcall.clubs.permissions import Permission
 from lastcall.clubs.policy import require_owner
 from lastcall.clubs.queries import RoleView, role, staff_roles
-from lastcall.clubs.roles import RoleFields, create_role, delete_role, edit_role
+from lastcall.clubs.roles import RoleFields, create_role, delete_role, edit_role, fields_of
 from lastcall.clubs.visibility import Category
 from lastcall.errors import Conflict, Invalid, LastcallError, NotFound
 from lastcall.people.scopes import Scope
@@ -75,7 +75,7 @@ async def role_page(
         found = await role(tx, visitor.actor, page.club.id, known_id(role_id))
         if not page.standing.is_owner:
             return _read_only(request, web, page, found)
-    return await _form(request, web, visitor, slug, fields=_fields(found), found=found)
+    return await _form(request, web, visitor, slug, fields=fields_of(found), found=found)
 
 
 @post("/c/{slug:str}/roles/{role_id:str}", opt=access(Access.STAFF))
@@ -182,16 +182,6 @@ async def _read(request: PageRequest) -> RoleFields:
         permissions=frozenset(permission for permission in Permission if permission in ticked),
         assignable_role_ids=await chosen_ids(request, "assignable"),
         provider_role_ids=frozenset(texts.get("provider_roles", "").split()),
-    )
-
-
-def _fields(found: RoleView) -> RoleFields:
-    return RoleFields(
-        name=found.name,
-        description=found.description,
-        permissions=found.permissions,
-        assignable_role_ids=found.assignable_role_ids,
-        provider_role_ids=found.provider_role_ids,
     )
 
 
