@@ -8,7 +8,7 @@ from tests.matrix.cases import Who, row
 from tests.matrix.world import World
 
 from lastcall.clubs.permissions import Permission
-from lastcall.connections import accounts, connect, reassigning, restored, switches
+from lastcall.connections import accounts, connect, features, reassigning, restored, switches
 from lastcall.connections import overview as connections
 from lastcall.connections.states import AccountState, Feature
 from lastcall.people.scopes import Scope
@@ -55,6 +55,11 @@ CONNECTIONS = [
         for one, call, other in (
             (connect.disconnect_club, on_connection(connect.disconnect_club), {}),
             (connect.set_features, on_connection(connect.set_features, list(Feature)), {}),
+            (
+                features.switch_feature,
+                on_connection(features.switch_feature, Feature.POSTS, is_on=True),
+                {},
+            ),
             (switches.thaw_connection, on_connection(switches.thaw_connection), {}),
             (
                 switches.set_connection_switch,
