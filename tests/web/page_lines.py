@@ -93,6 +93,10 @@ LINES: dict[str, Line] = (
             right=409,
             fields={"seen": "0", "verdict": "happened", "note": "I saw it."},
         ),
+        # What it reads is test_finding_pages' business; of a known outcome it is nothing.
+        "POST /c/{slug:str}/scheduled/{operation_id:str}/read": form(
+            "/c/night-shift/scheduled/{second}/read", lacking=404, right=200, fields={"tells": "bans"}
+        ),
         "GET /c/{slug:str}/requests/{request_id:str}/cancel": page(
             "/c/night-shift/requests/{second_request}/cancel", lacking=404
         ),
