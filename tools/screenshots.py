@@ -30,6 +30,7 @@ from lastcall.people.service import add_person
 from lastcall.people.sign_in import make_sign_in_link, redeem_sign_in_link
 from lastcall.schema import SCHEMA
 from lastcall.settings import Settings
+from lastcall.testing.connecting import activate
 from lastcall.testing.fleet import ready_account
 
 IMAGES = Path(__file__).resolve().parents[1] / "docs" / "images"
@@ -144,6 +145,7 @@ async def main() -> None:
                 account_id=account.account_id,
                 features=[Feature.MEMBERSHIP_MANAGEMENT],
             )
+            await activate(database, club_id, connection_id)
             await evening(database, club_id, connection_id, account.account_id, actor)
             await pictures(url, f"{url}/sign-in/{await make_sign_in_link(database, 'ada@example.org')}")
         await database.close()

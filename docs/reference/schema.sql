@@ -1753,23 +1753,8 @@ CREATE OR REPLACE FUNCTION connection_standing(p_club uuid, p_connection uuid, p
  LANGUAGE sql
  STABLE
 AS $function$
-    select case
-               when p_epoch is not null and c.epoch <> p_epoch then 'epoch'
-               when c.state in ('disconnecting', 'disconnected') then 'epoch'
-               when c.account_id <> p_account then 'epoch'
-               when s.account <> 'none' then s.account
-               when c.state not in ('active', 'degraded') then 'connection_state'
-               when c.frozen_at is not null then 'frozen'
-               when c.kill_switch then 'connection_switch'
-               else 'none'
-           end,
-           c.features, c.group_id, a.vrchat_user_id
-      from connections c
-      join accounts a on a.id = p_account
-      join fleet_settings f on f.id = 1
-     cross join lateral (
-           select account_obstacle_of(f.kill_switch, a.kill_switch, a.state, a.cooldown_until, p_now) as account) as s
-     where c.club_id = p_club and c.id = p_connection
+    select s.obstacle, s.features, s.group_id, s.vrchat_user_id
+      from standing_within(p_club, p_connection, p_account, p_epoch, usable_states(), p_now) as s
 $function$;
 
 CREATE OR REPLACE FUNCTION coverage_failed(p_club uuid, p_connection uuid, p_state text, p_at timestamp with time zone)
@@ -2813,6 +2798,39 @@ begin
 end
 $function$;
 
+CREATE OR REPLACE FUNCTION next_look(p_connection connections, p_claimed_at timestamp with time zone, p_phase double precision, p_now timestamp with time zone)
+ RETURNS TABLE(at timestamp with time zone, is_spread boolean)
+ LANGUAGE plpgsql
+AS $function$
+declare
+    v_waited interval;
+begin
+    is_spread := true;
+    if p_connection.state in ('awaiting_approval', 'awaiting_invite')
+       or p_connection.state = 'connecting' and p_connection.last_success_at >= p_claimed_at then
+        v_waited := greatest(
+            interval '3 minutes', least(p_now - coalesce(p_connection.waiting_since, p_now), interval '36 minutes'));
+        at := spread_moment(p_now, v_waited, v_waited * 5 / 3, p_phase);
+    elsif p_connection.state in ('connecting', 'disconnecting') then
+        at := p_connection.next_look_at;
+        is_spread := false;
+    elsif p_connection.state not in ('active', 'degraded') or not 'analytics' = any (p_connection.features) then
+        at := null;
+        is_spread := false;
+    elsif p_connection.backoff_until > p_now then
+        at := p_connection.backoff_until;
+        is_spread := false;
+    elsif p_connection.telemetry_failures > 0 then
+        at := spread_moment(p_now, interval '30 seconds', interval '60 seconds', p_phase);
+    elsif p_connection.has_visitors then
+        at := spread_moment(p_now, interval '60 seconds', interval '120 seconds', p_phase);
+    else
+        at := spread_moment(p_now, interval '180 seconds', interval '300 seconds', p_phase);
+    end if;
+    return next;
+end
+$function$;
+
 CREATE OR REPLACE FUNCTION next_writes_at(p_account uuid, p_day date, p_now timestamp with time zone)
  RETURNS timestamp with time zone
  LANGUAGE sql
@@ -3063,6 +3081,27 @@ AS $function$
              from evidence_read_by(p_club, p_connection, p_epoch, p_account, a.vrchat_user_id, c.group_id) as v
             where v.observed_at between p_now - evidence_life() and p_now) as e on true
      where c.club_id = p_club and c.id = p_connection
+$function$;
+
+CREATE OR REPLACE FUNCTION pass_obstacle(p_club uuid, p_connection uuid, p_account uuid, p_epoch timestamp with time zone, p_now timestamp with time zone)
+ RETURNS text
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+begin
+    return coalesce(
+        (select s.obstacle
+           from standing_within(p_club, p_connection, p_account, p_epoch, passable_states(), p_now) as s),
+        'epoch');
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION passable_states()
+ RETURNS text[]
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+    select usable_states() || array['connecting', 'awaiting_approval', 'awaiting_invite', 'disconnecting']
 $function$;
 
 CREATE OR REPLACE FUNCTION person_holds(p_club uuid, p_person uuid, p_permission text)
@@ -3389,12 +3428,13 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION release_lease(p_account uuid, p_generation integer, p_worker uuid, p_club uuid, p_connection uuid, p_token bigint)
- RETURNS TABLE(outcome text)
+CREATE OR REPLACE FUNCTION release_lease(p_account uuid, p_generation integer, p_worker uuid, p_club uuid, p_connection uuid, p_token bigint, p_phase double precision)
+ RETURNS TABLE(outcome text, is_spread boolean)
  LANGUAGE plpgsql
 AS $function$
 declare
     v_now timestamptz;
+    v_next record;
 begin
     perform from connection_gates g where g.club_id = p_club and g.connection_id = p_connection for no key update;
 
@@ -3404,9 +3444,19 @@ begin
         when not lease_is_current(p_club, p_connection, p_account, p_worker, p_token, v_now) then 'stale_lease'
         else 'released'
     end;
+    is_spread := false;
     if outcome = 'released' then
         perform raise_connection_gate(p_club, p_connection);
+        select n.* into v_next
+          from connections c
+          join leases l on l.club_id = c.club_id and l.connection_id = c.id
+         cross join lateral next_look(c, l.claimed_at, p_phase, v_now) as n
+         where c.club_id = p_club and c.id = p_connection;
+        update connections c
+           set next_look_at = v_next.at
+         where c.club_id = p_club and c.id = p_connection and c.next_look_at is distinct from v_next.at;
         update leases l set released_at = v_now where l.club_id = p_club and l.connection_id = p_connection;
+        is_spread := v_next.is_spread;
     end if;
     return next;
 end
@@ -3424,7 +3474,7 @@ begin
     perform from leases l where l.club_id = p_club and l.connection_id = p_connection for no key update;
 
     v_now := lastcall_now();
-    v_obstacle := connection_obstacle(p_club, p_connection, p_account, p_epoch, v_now);
+    v_obstacle := pass_obstacle(p_club, p_connection, p_account, p_epoch, v_now);
     outcome := case
         when not key_is_current(p_account, p_generation, v_now) then 'stale_key'
         when not lease_is_current(p_club, p_connection, p_account, p_worker, p_token, v_now) then 'stale_lease'
@@ -3467,7 +3517,7 @@ begin
     judged_at := lastcall_now();
     outcome := case
         when p_connection is null then account_obstacle(p_account, judged_at)
-        else connection_obstacle(p_club, p_connection, p_account, null, judged_at)
+        else pass_obstacle(p_club, p_connection, p_account, null, judged_at)
     end;
     if outcome <> 'none' then
         return next;
@@ -3689,6 +3739,51 @@ begin
 end
 $function$;
 
+CREATE OR REPLACE FUNCTION spread_moment(p_now timestamp with time zone, p_least interval, p_most interval, p_phase double precision)
+ RETURNS timestamp with time zone
+ LANGUAGE plpgsql
+AS $function$
+declare
+    v_earliest constant timestamptz := p_now + p_least;
+    v_latest constant timestamptz := p_now + p_most;
+    v_moment timestamptz;
+begin
+    if v_latest - v_earliest < interval '1 minute' then
+        return v_earliest + (v_latest - v_earliest) * p_phase;
+    end if;
+    v_moment := date_trunc('minute', v_earliest, 'UTC') + interval '1 minute' * p_phase;
+    if v_moment < v_earliest then
+        v_moment := v_moment + interval '1 minute';
+    end if;
+    return v_moment
+        + interval '1 minute' * floor(random() * (1 + floor(extract(epoch from v_latest - v_moment) / 60)));
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION standing_within(p_club uuid, p_connection uuid, p_account uuid, p_epoch timestamp with time zone, p_states text[], p_now timestamp with time zone)
+ RETURNS TABLE(obstacle text, features text[], group_id text, vrchat_user_id text)
+ LANGUAGE sql
+ STABLE
+AS $function$
+    select case
+               when p_epoch is not null and c.epoch <> p_epoch then 'epoch'
+               when c.state in ('disconnecting', 'disconnected') and not c.state = any (p_states) then 'epoch'
+               when c.account_id <> p_account then 'epoch'
+               when s.account <> 'none' then s.account
+               when not c.state = any (p_states) then 'connection_state'
+               when c.frozen_at is not null then 'frozen'
+               when c.kill_switch then 'connection_switch'
+               else 'none'
+           end,
+           c.features, c.group_id, a.vrchat_user_id
+      from connections c
+      join accounts a on a.id = p_account
+      join fleet_settings f on f.id = 1
+     cross join lateral (
+           select account_obstacle_of(f.kill_switch, a.kill_switch, a.state, a.cooldown_until, p_now) as account) as s
+     where c.club_id = p_club and c.id = p_connection
+$function$;
+
 CREATE OR REPLACE FUNCTION store_own_member_evidence(p_club uuid, p_connection uuid, p_epoch timestamp with time zone, p_account uuid, p_worker uuid, p_body jsonb, p_observed_at timestamp with time zone)
  RETURNS boolean
  LANGUAGE plpgsql
@@ -3715,7 +3810,7 @@ begin
         return false;
     end if;
     update connections
-       set consecutive_failures = 0, backoff_until = null, state = 'active'
+       set consecutive_failures = 0, backoff_until = null, state = 'active', last_fault = null
      where club_id = p_club and id = p_connection
        and p_body ->> 'memberStatus' = 'member'
        and state in ('active', 'degraded')
@@ -3761,7 +3856,7 @@ begin
     v_now := lastcall_now();
     select * into v_connection from connections c
      where c.club_id = p_club and c.id = p_connection and c.account_id = p_account;
-    v_obstacle := connection_obstacle(p_club, p_connection, p_account, null, v_now);
+    v_obstacle := pass_obstacle(p_club, p_connection, p_account, null, v_now);
     outcome := case
         when not key_is_current(p_account, p_generation, v_now) then 'stale_key'
         when v_connection.id is null or v_connection.state = 'disconnected' then 'unknown'
@@ -3780,7 +3875,7 @@ begin
     end if;
 
     perform raise_connection_gate(p_club, p_connection);
-    update connections c set lease_generation = c.lease_generation + 1
+    update connections c set lease_generation = c.lease_generation + 1, last_attempt_at = v_now
      where c.club_id = p_club and c.id = p_connection
     returning c.* into v_connection;
     insert into leases as l
@@ -3855,6 +3950,12 @@ CREATE OR REPLACE FUNCTION transient_retries()
  LANGUAGE sql
  IMMUTABLE PARALLEL SAFE
 RETURN 2;
+
+CREATE OR REPLACE FUNCTION usable_states()
+ RETURNS text[]
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$ select array['active', 'degraded'] $function$;
 
 CREATE OR REPLACE FUNCTION was_cancelled(p_status text, p_generation integer, p_reviewed integer)
  RETURNS boolean

@@ -34,6 +34,7 @@ from lastcall.clock import SYSTEM_CLOCK, Clock
 from lastcall.clubs.deletion import club_deletion_owner
 from lastcall.connections.expiry import lease_expiry_owner
 from lastcall.connections.keys import KeyRing
+from lastcall.connections.looks import LookWork
 from lastcall.connections.work import WorkBoard, WorkSource
 from lastcall.db.database import Database
 from lastcall.deadlines.owner import Owner
@@ -104,7 +105,7 @@ def deadline_owners(settings: Settings, database: Database, mailer: Mailer, cloc
 
 def work_sources(database: Database) -> list[WorkSource]:
     """What collectors are woken for."""
-    return [OperationWork(database), ReadWork(database)]
+    return [LookWork(database), OperationWork(database), ReadWork(database)]
 
 
 def mailer(settings: Settings, database: Database) -> Mailer:

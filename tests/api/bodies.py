@@ -27,6 +27,14 @@ EVIDENCE = {
 
 READ = {**LEASE, "readId": encode_id(new_id()), "nonce": encode_id(new_id())}
 
+GROUP = {
+    "groupId": "grp_1",
+    "name": "Group 1",
+    "privacy": "default",
+    "joinState": "open",
+    "membership": "member",
+}
+
 BODIES: dict[str, dict[str, Any]] = {
     "hello": {"journalId": encode_id(new_id()), "isJournalIntact": True, "release": "0.1.0"},
     "wait": {},
@@ -39,6 +47,9 @@ BODIES: dict[str, dict[str, Any]] = {
     "complete": {"claim": CLAIM, "outcome": "indeterminate", "code": "timeout"},
     "reject": {"claim": CLAIM, "code": "visibility"},
     "defer": {"claim": CLAIM, "code": "network", "delayMs": 1000},
+    "membership": {"lease": LEASE, "group": GROUP, "evidence": EVIDENCE},
+    "left": {"lease": LEASE},
+    "groups": {},
     "failure": {"code": "rate_limit"},
     "read_claim": {"lease": LEASE},
     "read_complete": {"read": READ, "evidence": EVIDENCE, "ageMs": 0, "items": []},

@@ -6,8 +6,8 @@ from datetime import UTC, date, datetime
 
 from tests.api.bodies import BODIES
 from tests.api.conftest import Caller
+from tests.connections.conftest import FIRST_TOKEN
 
-from lastcall.connections.connect import disconnect_club
 from lastcall.connections.switches import set_account_limits, set_connection_limit
 from lastcall.db.ids import encode_id, new_id
 from lastcall.protocol.constants import LEASE_LIFE
@@ -32,7 +32,7 @@ async def test_a_lease_carries_its_epoch_to_the_microsecond_and_its_life_as_a_du
     given = answer.json()
     epoch = await site.db.pool.fetchval("select epoch from connections")
     assert datetime.fromisoformat(given["epoch"]).astimezone(UTC) == epoch
-    assert given["fencingToken"] == 1
+    assert given["fencingToken"] == FIRST_TOKEN
     assert given["lifeMs"] == LEASE_LIFE.total_seconds() * 1000
     assert given["groupId"] == "grp_1"
     assert given["requestsPerMinute"] == 4
@@ -63,7 +63,7 @@ async def test_a_connection_held_by_another_worker_is_a_conflict_and_an_unknown_
     assert (held.status_code, held.json()["code"]) == (409, "held")
     unknown = await other("lease", **{**key, "connectionId": encode_id(new_id())})
     assert (unknown.status_code, unknown.json()["code"]) == (404, "connection_unknown")
-    await disconnect_club(site.db, None, site.club_id, site.connection_id)
+    await site.end()
     gone = await other("lease", **key)
     assert gone.status_code == 404
 

@@ -28,6 +28,7 @@ from lastcall.clubs.visibility import Audience, Category, set_visibility
 from lastcall.connections.connect import connect_club
 from lastcall.connections.leases import take_lease
 from lastcall.connections.states import Feature
+from lastcall.connections.worker import LeaseHeld
 from lastcall.db.database import Database
 from lastcall.db.ids import new_id
 from lastcall.deadlines.owner import Done, Failed, More, Stop
@@ -355,9 +356,12 @@ async def test_an_archived_club_is_disconnected_and_only_what_was_sent_is_settle
     assert await world.state(waiting) == await world.state(held) == "rejected"
     assert (await world.row(held))["code"] == "connection_changed"
     assert (
-        await world.run("select state from connections where club_id = $1", world.club_id) == "disconnected"
+        await world.run("select state from connections where club_id = $1", world.club_id) == "disconnecting"
     )
-    assert await code_of(take_lease(world.db, world.worker, world.club_id, world.connection_id)) != "done"
+    leaving = await take_lease(world.db, world.worker, world.club_id, world.connection_id)
+    assert leaving.state == "disconnecting", "its account leaves the group, and does nothing else there"
+    held_now = LeaseHeld(world.club_id, world.connection_id, leaving.epoch, leaving.fencing_token)
+    assert await code_of(world.steps.claim(world.worker, held_now, new_id())) == "club_inactive"
     verdict = await code_of(world.steps.authorize(world.worker, held_claim, "ban_member", world.evidence()))
     assert verdict != "done"
     assert await world.state(held) == "rejected", "a claim that was held is not sent any more"

@@ -23,6 +23,7 @@ from lastcall.operations.schedules import Immediate, Schedule
 from lastcall.operations.services.enqueue import enqueue
 from lastcall.people.actor import Actor
 from lastcall.people.service import add_person
+from lastcall.testing.connecting import activate
 from lastcall.testing.fleet import ready_account
 from lastcall.testing.shared_clock import SharedTime
 from lastcall.testing.waiting import eventually
@@ -131,6 +132,7 @@ async def seed_club(database: Database, simulator: Simulator, limit: int) -> tup
         account_id=key.account_id,
         features=[Feature.MEMBERSHIP_MANAGEMENT, Feature.INSTANCES],
     )
+    await activate(database, club_id, connection_id)
     await set_fleet_limit(database, None, limit)
     await set_account_limits(database, None, key.account_id, requests_per_minute=limit)
     await set_connection_limit(database, owner, club_id, connection_id, limit)

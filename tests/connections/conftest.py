@@ -9,14 +9,18 @@ import pytest
 
 from lastcall.clubs.service import add_club
 from lastcall.connections.accounts import NewKey
-from lastcall.connections.connect import connect_club
+from lastcall.connections.connect import connect_club, disconnect_club, finish_disconnect
 from lastcall.connections.leases import take_lease
 from lastcall.connections.states import Feature
 from lastcall.connections.worker import LeaseHeld, Worker
 from lastcall.db.database import Database
 from lastcall.db.ids import new_id
 from lastcall.people.service import add_person
+from lastcall.testing.connecting import activate
 from lastcall.testing.fleet import ready_account
+
+FIRST_TOKEN = 2
+"""Of a site's first lease: the look that made its connection active had another."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,11 @@ class Site:
         given = await take_lease(self.db, worker or self.worker, self.club_id, self.connection_id)
         return LeaseHeld(self.club_id, self.connection_id, given.epoch, given.fencing_token)
 
+    async def end(self) -> None:
+        """Disconnect, as if the account had left the group at once."""
+        await disconnect_club(self.db, None, self.club_id, self.connection_id)
+        await finish_disconnect(self.db, None, self.club_id, self.connection_id)
+
     async def set(self, table: str, **values: object) -> None:
         """Write facts directly, where no command is what the test is about."""
         columns = ", ".join(f"{name} = ${number}" for number, name in enumerate(values, 1))
@@ -56,6 +65,7 @@ async def build_site(db: Database, number: int = 1) -> Site:
         account_id=account.account_id,
         features=list(Feature),
     )
+    await activate(db, club_id, connection_id)
     worker = Worker(account.account_id, account.generation, new_id(), f"usr_{number}")
     return Site(db, owner_id, club_id, account, connection_id, worker)
 

@@ -39,11 +39,11 @@ async def connect(site, **changes):
 
 async def test_a_group_is_connected_to_one_club_at_a_time(site):
     other = await build_site(site.db, 2)
-    await disconnect_club(site.db, None, other.club_id, other.connection_id)
+    await other.end()
     with pytest.raises(Conflict) as refusal:
         await connect(other, group_id="grp_1")
     assert refusal.value.code == "group_taken"
-    await disconnect_club(site.db, None, site.club_id, site.connection_id)
+    await site.end()
     await connect(other, group_id="grp_1")
 
 
@@ -54,7 +54,7 @@ async def test_a_club_has_one_current_connection(site):
 
 
 async def test_a_connection_that_cannot_be_is_refused_and_leaves_nothing(site):
-    await disconnect_club(site.db, None, site.club_id, site.connection_id)
+    await site.end()
     for changes, error, code in (
         ({"group_id": "usr_1"}, Invalid, "group_malformed"),
         ({"group_id": "grp_\n"}, Invalid, "group_malformed"),
@@ -121,6 +121,7 @@ async def test_the_card_shows_what_is_used_of_the_lowest_limit_and_who_holds_the
 
 
 async def test_the_card_names_missing_grants_only_from_evidence(site):
+    await site.db.pool.execute("delete from evidence")
     held = await site.lease()
     async with site.db.read() as tx:
         card = await connection_card(tx, site.club_id)
@@ -144,7 +145,7 @@ async def test_the_card_names_missing_grants_only_from_evidence(site):
 
 
 async def test_a_club_without_a_connection_has_no_card(site):
-    await disconnect_club(site.db, None, site.club_id, site.connection_id)
+    await site.end()
     async with site.db.read() as tx:
         assert await connection_card(tx, site.club_id) is None
 

@@ -7,7 +7,7 @@ import math
 from datetime import timedelta
 
 import pytest
-from tests.connections.conftest import build_site
+from tests.connections.conftest import FIRST_TOKEN, build_site
 
 from lastcall.connections.accounts import rotate_key, set_account_state
 from lastcall.connections.evidence import evidence_body
@@ -68,7 +68,7 @@ async def test_a_refused_sign_in_stops_the_account_until_a_person_puts_it_back(s
     with pytest.raises(Disabled):
         await site.lease()
     await set_account_state(site.db, None, site.worker.account_id, AccountState.READY)
-    assert (await site.lease()).fencing_token == 1
+    assert (await site.lease()).fencing_token == FIRST_TOKEN
 
 
 async def test_an_account_that_was_quarantined_stays_so_whatever_its_worker_reports(site):
@@ -172,6 +172,7 @@ async def test_older_evidence_never_replaces_newer(site):
     [({}, True), ({"user_id": "usr_other"}, False), ({"group_id": "grp_other"}, False)],
 )
 async def test_evidence_counts_only_for_its_own_account_and_group(site, changes, is_found):
+    await site.db.pool.execute("delete from evidence")
     held = await site.lease()
     await store(site, held, evidence_body(evidence(**changes)))
     rows = await site.db.pool.fetch(

@@ -6,6 +6,7 @@ import asyncio
 from datetime import timedelta
 
 import pytest
+from tests.connections.conftest import FIRST_TOKEN
 
 from lastcall.connections.leases import release_lease, renew_lease
 from lastcall.connections.switches import set_account_switch, set_fleet_switch
@@ -186,7 +187,7 @@ async def test_every_take_away_raises_the_gate(site):
 async def test_releasing_frees_the_connection_for_another_at_once(site):
     await release_lease(site.db, site.worker, await site.lease())
     taken = await site.lease(site.other_worker())
-    assert taken.fencing_token == 2
+    assert taken.fencing_token == FIRST_TOKEN + 1
     row = await site.db.pool.fetchrow("select expires_at - claimed_at as life, released_at from leases")
     assert row["life"] == LEASE_LIFE > timedelta(seconds=30)
     assert row["released_at"] is None

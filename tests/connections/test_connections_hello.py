@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from tests.connections.conftest import FIRST_TOKEN
 
 from lastcall.connections import listeners
 from lastcall.connections.accounts import rotate_key
-from lastcall.connections.connect import connect_club, disconnect_club
+from lastcall.connections.connect import connect_club, disconnect_club, finish_disconnect
 from lastcall.connections.hello import UNKNOWN_SUBMISSION, Journal, say_hello
 from lastcall.connections.leases import renew_lease
 from lastcall.connections.listeners import EpochEnd, HelloFacts, HelloFindings, ReportedSubmission
@@ -89,7 +90,7 @@ async def test_a_submission_that_the_database_does_not_know_freezes_its_connecti
 async def test_a_frozen_connection_works_again_once_a_person_has_looked(site):
     await site.db.pool.execute("update connections set frozen_at = lastcall_now(), frozen_reason = 'why'")
     await thaw_connection(site.db, None, site.club_id, site.connection_id)
-    assert (await site.lease()).fencing_token == 1
+    assert (await site.lease()).fencing_token == FIRST_TOKEN
 
 
 async def test_what_a_person_has_looked_at_does_not_freeze_the_connection_again_but_news_does(site):
@@ -117,11 +118,12 @@ async def test_a_journal_cannot_freeze_the_connection_of_another_account(site):
         return HelloFindings(unknown=tuple(facts.submissions))
 
     listeners.on_hello(knows_nothing)
+    generation = await site.db.pool.fetchval("select generation from connection_gates")
     stranger = type(site.worker)(other, 1, new_id(), "usr_o")
     welcome = await hello(site, journal_of(site, knows=1), stranger)
     assert welcome.frozen_connections == ()
     assert await site.db.pool.fetchval("select frozen_at from connections") is None
-    assert await site.db.pool.fetchval("select generation from connection_gates") == 0
+    assert await site.db.pool.fetchval("select generation from connection_gates") == generation
 
 
 async def test_listeners_run_with_the_gates_of_every_named_connection_held(site):
@@ -188,6 +190,7 @@ async def test_a_disconnected_connection_stays_ended_and_a_new_connect_is_a_new_
     assert [end.reason for end in ended] == ["disconnected"]
     with pytest.raises(Conflict):
         await renew_lease(site.db, site.worker, held)
+    await finish_disconnect(site.db, None, site.club_id, site.connection_id)
 
     again = await connect_club(
         site.db,

@@ -6,6 +6,7 @@ import asyncio
 from datetime import timedelta
 
 import pytest
+from tests.connections.conftest import FIRST_TOKEN
 
 from lastcall.connections.accounts import KEY_PREFIX, add_account, revoke_key, rotate_key, set_account_state
 from lastcall.connections.keys import KeyRing
@@ -133,7 +134,7 @@ async def test_a_cooled_account_is_ready_again_without_anybody_writing_it(site, 
         await site.lease()
     await test_clock.advance(timedelta(minutes=1))
     await KeyRing(site.db).require_enabled(site.account.account_id)
-    assert (await site.lease()).fencing_token == 1
+    assert (await site.lease()).fencing_token == FIRST_TOKEN
 
 
 async def test_switches_and_states_are_seen_at_once_by_who_remembers(site):

@@ -34,6 +34,7 @@ from lastcall.people.actor import Actor
 from lastcall.people.service import add_person
 from lastcall.schema import SCHEMA
 from lastcall.testing.barriers import Barriers
+from lastcall.testing.connecting import activate
 from lastcall.testing.fleet import ready_account
 from lastcall.testing.nursery import Child, Nursery
 from lastcall.testing.shared_clock import SharedTime
@@ -141,6 +142,7 @@ class House:
             account_id=key.account_id,
             features=[Feature.MEMBERSHIP_MANAGEMENT],
         )
+        await activate(self.database, self.club_id, self.connection_id)
         await set_fleet_limit(self.database, None, MANY)
         await set_account_limits(self.database, None, key.account_id, requests_per_minute=MANY)
         await set_connection_limit(self.database, self.owner, self.club_id, self.connection_id, MANY)

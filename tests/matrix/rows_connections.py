@@ -8,9 +8,9 @@ from tests.matrix.cases import Who, row
 from tests.matrix.world import World
 
 from lastcall.clubs.permissions import Permission
-from lastcall.connections import accounts, connect, features, reassigning, restored, switches
+from lastcall.connections import accounts, connect, features, looks, reassigning, restored, switches
 from lastcall.connections import overview as connections
-from lastcall.connections.states import AccountState, Feature
+from lastcall.connections.states import AccountState, ConnectionState, Feature
 from lastcall.people.scopes import Scope
 from lastcall.testing.fleet import ready_account
 
@@ -34,6 +34,20 @@ async def reassign_away(w: World, tx: Any, actor: Any) -> object:
     return await reassigning.reassign_connection(w.db, actor, w.club_id, w.connection_id, None)
 
 
+async def in_state(w: World, tx: Any, state: ConnectionState) -> None:
+    await tx.raw.execute("update connections set state = $2 where club_id = $1", w.club_id, state.value)
+
+
+async def finish(w: World, tx: Any, actor: Any) -> None:
+    await in_state(w, tx, ConnectionState.DISCONNECTING)
+    await connect.finish_disconnect(w.db, actor, w.club_id, w.connection_id)
+
+
+async def join_again(w: World, tx: Any, actor: Any) -> None:
+    await in_state(w, tx, ConnectionState.AWAITING_INVITE)
+    await looks.rejoin(w.db, actor, w.club_id, w.connection_id)
+
+
 def on_connection(function: Any, *values: Any, **named: Any) -> Any:
     return lambda w, _, a: function(w.db, a, w.club_id, w.connection_id, *values, **named)
 
@@ -54,6 +68,9 @@ CONNECTIONS = [
         row(one, Who.STAFF_OR_OPERATOR, Scope.CONNECTION, call, Permission.MANAGE_CONNECTION, **other)
         for one, call, other in (
             (connect.disconnect_club, on_connection(connect.disconnect_club), {}),
+            (connect.finish_disconnect, finish, {}),
+            (looks.rejoin, join_again, {}),
+            (looks.check_now, on_connection(looks.check_now), {}),
             (connect.set_features, on_connection(connect.set_features, list(Feature)), {}),
             (
                 features.switch_feature,

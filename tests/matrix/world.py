@@ -40,6 +40,7 @@ from lastcall.people.service import add_person
 from lastcall.people.sessions import Browser
 from lastcall.provider_settings import ProviderKind, ProviderSettings
 from lastcall.reads.asking import request_read
+from lastcall.testing.connecting import activate
 from lastcall.testing.fleet import ready_account
 from lastcall.testing.staff import change_role
 
@@ -124,6 +125,7 @@ async def build(db: Database, needed: Collection[frozenset[Permission]]) -> Worl
         account_id=key.account_id,
         features=list(Feature),
     )
+    await activate(db, club_id, connection_id)
     asked = await create_invite(db, owner, club_id, [spare], approves=False)
     world = World(
         db=db,

@@ -7,10 +7,11 @@ from uuid import UUID
 
 from operations_world import GROUP, World, assignment
 
-from lastcall.connections.connect import connect_club, disconnect_club
+from lastcall.connections.connect import connect_club, disconnect_club, finish_disconnect
 from lastcall.connections.states import Feature
 from lastcall.db.database import Database
 from lastcall.operations.owners.epochs import EndedEpochs
+from lastcall.testing.connecting import activate
 
 CHANGED = ("rejected", "connection_changed")
 _COUNT = "select count(*) from operations where state = $1 and code is not distinct from $2"
@@ -21,7 +22,9 @@ async def disconnect(world: World) -> None:
 
 
 async def reconnect(world: World) -> UUID:
-    return await connect_club(
+    """The account has left the group, and is in it again."""
+    await finish_disconnect(world.db, None, world.club_id, world.connection_id)
+    connection_id = await connect_club(
         world.db,
         None,
         world.club_id,
@@ -30,6 +33,8 @@ async def reconnect(world: World) -> UUID:
         account_id=world.account_id,
         features=[Feature.MEMBERSHIP_MANAGEMENT],
     )
+    await activate(world.db, world.club_id, connection_id)
+    return connection_id
 
 
 async def batch(world: World, count: int, **how: Any) -> list[UUID]:

@@ -196,6 +196,7 @@ def disconnect(model: Model, club: Club, person: UUID) -> None:
         model.ended.append((model.now, connection))
     connection.is_over, club.connection = True, None
     model.did(club, "connection.disconnected", person)
+    model.did(club, "connection.abandoned", person)
 
 
 def change_event(model: Model, event: Event, *, stops: bool) -> None:

@@ -166,6 +166,7 @@ class Play(Staff, Collectors):
         connection = club.connection
         assert connection is not None
         await connecting.disconnect_club(self.db, self.stage.owner, club.id, connection.id)
+        await connecting.finish_disconnect(self.db, self.stage.owner, club.id, connection.id)
         ends.disconnect(self.model, club, self.model.owner_id)
 
     async def connect(self, club: Club) -> None:
@@ -179,6 +180,10 @@ class Play(Staff, Collectors):
             features=[Feature(name) for name in FEATURES],
         )
         club.connection = Connection(connection_id, club, self.model.now, FEATURES)
+        # The account is a member already; nothing may go out where it cannot look.
+        await self.db.pool.execute(
+            "update connections set state = 'active', next_look_at = null where id = $1", connection_id
+        )
         self._did(club, "connection.connected")
 
     # Leases, and collectors that begin anew.

@@ -18,6 +18,8 @@ NEVER = datetime(2020, 1, 1, tzinfo=UTC)
 EVIDENCE = """
     insert into evidence (club_id, connection_id, kind, subject, epoch, body, observed_at, account_id, worker_id)
     select club_id, id, 'own_member', 'usr_1', epoch, $1, lastcall_now(), account_id, gen_random_uuid() from connections
+    on conflict (club_id, connection_id, kind, subject) do update
+       set body = excluded.body, observed_at = excluded.observed_at
 """
 
 

@@ -30,6 +30,7 @@ from lastcall.people.actor import Actor
 from lastcall.people.service import add_person
 from lastcall.people.sign_in import make_sign_in_link, redeem_sign_in_link
 from lastcall.settings import Settings
+from lastcall.testing.connecting import activate
 from lastcall.testing.fleet import ready_account
 from lastcall.testing.mail import MailSink
 from lastcall.testing.staff import change_role
@@ -98,6 +99,7 @@ async def build_world(db: Database) -> World:
         account_id=key.account_id,
         features=list(Feature),
     )
+    await activate(db, club_id, connection_id)
     return World(db, club_id, connection_id, key, actors, sessions)
 
 

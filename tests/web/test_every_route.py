@@ -262,6 +262,9 @@ CALLS: dict[str, Call] = {
     "sample": Call(409),
     "audit_claim": Call(409),
     "audit_page": Call(409),
+    "membership": Call(409),
+    "left": Call(409),
+    "groups": Call(200),
     # The last one, because a rate limit stops the account.
     "failure": Call(200),
     "wait": Call(423),

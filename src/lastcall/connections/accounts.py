@@ -17,8 +17,9 @@ from lastcall.connections.allocation import AccountHeld, account_unknown, hold_a
 from lastcall.connections.gates import lock_account, raise_gates_of_account
 from lastcall.connections.leases import end_open_leases
 from lastcall.connections.signals import CONNECTION_TOPIC, key_drop, work
-from lastcall.connections.states import AccountState, ConnectionState
+from lastcall.connections.states import AccountState
 from lastcall.connections.tables import Account, Connection, WorkerKey
+from lastcall.connections.transitions import SIGNED_IN
 from lastcall.db.bus import Hint
 from lastcall.db.clock import NOW
 from lastcall.db.database import Database
@@ -214,9 +215,15 @@ def _refuse_move(account: AccountHeld, to: AccountState) -> None:
 async def _bring_back(tx: Transaction, account_id: UUID) -> None:
     await tx.execute(
         update(Connection)
-        .where(Connection.account_id == account_id, Connection.state == ConnectionState.AUTH_REQUIRED.value)
+        .where(Connection.account_id == account_id, Connection.state.in_(SIGNED_IN.leaves))
         .values(
-            state=ConnectionState.ACTIVE.value, consecutive_failures=0, backoff_until=None, updated_at=NOW
+            state=SIGNED_IN.to.value,
+            next_look_at=NOW,
+            waiting_since=None,
+            consecutive_failures=0,
+            backoff_until=None,
+            last_fault=None,
+            updated_at=NOW,
         )
     )
 

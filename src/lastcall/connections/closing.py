@@ -8,7 +8,7 @@ from sqlalchemy import delete, select, text
 
 from lastcall.clubs.activity import System
 from lastcall.clubs.listeners import ClubChange
-from lastcall.connections.connect import end_connection
+from lastcall.connections.connect import connection_over, end_connection
 from lastcall.connections.states import ConnectionState
 from lastcall.connections.tables import AllowanceUse, Connection
 from lastcall.db.transaction import Transaction
@@ -17,16 +17,19 @@ CLOSING = System("club archived")
 
 
 async def club_changed(tx: Transaction, club_id: UUID, change: ClubChange) -> None:
-    """Archiving ends the club's connection, and with it its leases and what was not sent. Deleting takes its
-    allowances too, the only rows of a connection that carry no club."""
-    if change is ClubChange.ARCHIVED:
-        current = await tx.scalar(
-            select(Connection.id).where(
-                Connection.club_id == club_id, Connection.state != ConnectionState.DISCONNECTED.value
-            )
+    """Archiving disconnects the club's group, and ends its leases and what was not sent. Deleting waits for no account
+    that has not left its group yet, and takes the allowances, the only rows of a connection that carry no club."""
+    if change not in (ClubChange.ARCHIVED, ClubChange.DELETED):
+        return
+    current = await tx.scalar(
+        select(Connection.id).where(
+            Connection.club_id == club_id, Connection.state != ConnectionState.DISCONNECTED.value
         )
+    )
+    if current is not None:
+        await end_connection(tx, CLOSING, club_id, current)
+    if change is ClubChange.DELETED:
         if current is not None:
-            await end_connection(tx, CLOSING, club_id, current)
-    elif change is ClubChange.DELETED:
+            await connection_over(tx, club_id, current)
         scopes = select(text("'connection:' || connections.id::text")).where(Connection.club_id == club_id)
         await tx.execute(delete(AllowanceUse).where(AllowanceUse.scope.in_(scopes)))

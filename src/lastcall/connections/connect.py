@@ -4,27 +4,30 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from typing import Any
 from uuid import UUID
 
-from sqlalchemy import delete, insert, select, update
+from sqlalchemy import Row, delete, insert, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from lastcall.clubs.activity import COMMAND_LINE, System, log
 from lastcall.clubs.policy import require_open
+from lastcall.connections.allocation import allocate_account, hold_place
 from lastcall.connections.gates import raise_gate
 from lastcall.connections.leases import end_open_leases
 from lastcall.connections.listeners import EpochBegin, EpochEnd, epoch_begins, epoch_ends
 from lastcall.connections.signals import CONNECTION_TOPIC, work
-from lastcall.connections.states import AccountState, ConnectionState, Feature
+from lastcall.connections.states import USABLE, ConnectionState, Feature
 from lastcall.connections.switches import connection_unknown, require_connection_manager
-from lastcall.connections.tables import Account, Connection, ConnectionGate
+from lastcall.connections.tables import Connection, ConnectionGate
+from lastcall.connections.transitions import DISCONNECT, LEFT
 from lastcall.db.bus import Hint
 from lastcall.db.clock import NOW
 from lastcall.db.database import Database
 from lastcall.db.ids import new_id
 from lastcall.db.tables import Directory
 from lastcall.db.transaction import Transaction
-from lastcall.errors import Conflict, Invalid, NotFound
+from lastcall.errors import Conflict, Invalid
 from lastcall.names import valid_name
 from lastcall.people.actor import Actor
 
@@ -39,36 +42,42 @@ async def connect_club(
     club_id: UUID,
     *,
     group_id: str,
-    group_name: str,
-    account_id: UUID,
+    group_name: str | None = None,
+    account_id: UUID | None = None,
     features: Collection[Feature],
 ) -> UUID:
-    """Connect the club to its VRChat group through an account; answers the connection's id.
+    """Connect the club to its VRChat group through an account, the named one or one that is chosen; answers the
+    connection's id.
 
-    The account must be a member of the group already. Every connect is a new row and a new epoch, so no
-    work and no evidence of an earlier one is taken for its own. Raises ``Invalid`` for a malformed id or
-    name, ``NotFound`` for an unknown account, ``Conflict`` when the club is connected, the group belongs to
-    another club, or the account does not work.
+    The account comes into the group with its next pass, or is in already; until then the connection is no use. The
+    name is read then too: the group's id stands for it without ``group_name``. Every connect is a new row and a new
+    epoch, so no work and no evidence of an earlier one is taken for its own. Raises ``Invalid`` for a malformed id or
+    name, ``NotFound`` for an unknown account, ``Conflict`` when the club is connected, the group belongs to another
+    club, or the account does not work or is full.
     """
     _check_group(group_id)
-    group_name = valid_name(group_name, "group_name", what="The group's name")
+    shown = group_id if group_name is None else valid_name(group_name, "group_name", what="The group's name")
     connection_id = new_id()
     async with db.transaction() as tx:
         await require_connection_manager(tx, actor, club_id)
         await require_open(tx, club_id)
-        await _require_ready(tx, account_id)
         await _refuse_connected(tx, club_id)
         await _take_group(tx, group_id, club_id)
+        if account_id is None:
+            account_id = await allocate_account(tx)
+        else:
+            await hold_place(tx, account_id)
         inserted = await tx.execute(
             insert(Connection)
             .values(
                 club_id=club_id,
                 id=connection_id,
                 group_id=group_id,
-                group_name=group_name,
+                group_name=shown,
                 account_id=account_id,
-                state=ConnectionState.ACTIVE.value,
+                state=ConnectionState.CONNECTING.value,
                 epoch=NOW,
+                next_look_at=NOW,
                 features=sorted(feature.value for feature in features),
             )
             .returning(Connection.epoch)
@@ -92,7 +101,8 @@ async def connect_club(
 async def disconnect_club(db: Database, actor: Actor | None, club_id: UUID, connection_id: UUID) -> None:
     """End the connection and its epoch: unsent work never goes out, what was sent is still settled (WRK-06).
 
-    The account stays a member of the group until somebody removes it there.
+    The account leaves the group with its next pass; only then is the connection over. ``finish_disconnect`` ends it for
+    an account that cannot.
     """
     async with db.transaction() as tx:
         await require_connection_manager(tx, actor, club_id)
@@ -100,31 +110,71 @@ async def disconnect_club(db: Database, actor: Actor | None, club_id: UUID, conn
 
 
 async def end_connection(tx: Transaction, by: Actor | System, club_id: UUID, connection_id: UUID) -> None:
-    """The same within a transaction that asked who may. One that is over already stays as it is."""
-    if not await raise_gate(tx, club_id, connection_id):
-        raise connection_unknown()
-    row = (
-        await tx.execute(
-            select(Connection.epoch, Connection.group_id, Connection.account_id, Connection.state).where(
-                Connection.club_id == club_id, Connection.id == connection_id
-            )
-        )
-    ).one()
-    if row.state == ConnectionState.DISCONNECTED.value:
+    """The same within a transaction that asked who may. One that ends or is over already stays as it is."""
+    row = await _held(tx, club_id, connection_id)
+    if row.state not in DISCONNECT.leaves:
         return
     await end_open_leases(tx, [(club_id, connection_id)])
     await epoch_ends(tx, EpochEnd(club_id, connection_id, row.epoch, "disconnected"))
     await tx.execute(
         update(Connection)
         .where(Connection.club_id == club_id, Connection.id == connection_id)
-        .values(state=ConnectionState.DISCONNECTED.value, updated_at=NOW)
+        .values(
+            state=DISCONNECT.to.value,
+            next_look_at=NOW,
+            waiting_since=None,
+            consecutive_failures=0,
+            backoff_until=None,
+            last_fault=None,
+            updated_at=NOW,
+        )
     )
+    await log(tx, club_id, by, "connection.disconnected", "connection", connection_id)
+    tx.publish(work(row.account_id))
+    tx.publish(Hint(club_id, CONNECTION_TOPIC))
+
+
+async def finish_disconnect(db: Database, actor: Actor | None, club_id: UUID, connection_id: UUID) -> None:
+    """End a connection whose account cannot leave the group: it stays a member until somebody removes it there.
+
+    Raises ``Conflict`` for a connection that was not disconnected before.
+    """
+    async with db.transaction() as tx:
+        await require_connection_manager(tx, actor, club_id)
+        row = await _held(tx, club_id, connection_id)
+        if row.state == LEFT.to:
+            return
+        if row.state not in LEFT.leaves:
+            raise Conflict(
+                "connection_state", "The connection is not being ended.", advice="Disconnect it first."
+            )
+        await end_open_leases(tx, [(club_id, connection_id)])
+        await connection_over(tx, club_id, connection_id)
+        await log(tx, club_id, actor or COMMAND_LINE, "connection.abandoned", "connection", connection_id)
+
+
+async def connection_over(tx: Transaction, club_id: UUID, connection_id: UUID) -> None:
+    """Record that nothing links the club to the group any more; the caller holds the gate. The group is free for
+    whoever connects it next."""
+    row = (
+        await tx.execute(
+            update(Connection)
+            .where(Connection.club_id == club_id, Connection.id == connection_id)
+            .values(
+                state=LEFT.to.value,
+                next_look_at=None,
+                backoff_until=None,
+                disconnected_at=NOW,
+                updated_at=NOW,
+            )
+            .returning(Connection.group_id, Connection.account_id)
+        )
+    ).one()
     await tx.execute(
         delete(Directory).where(
             Directory.kind == GROUP_DIRECTORY, Directory.key == row.group_id, Directory.club_id == club_id
         )
     )
-    await log(tx, club_id, by, "connection.disconnected", "connection", connection_id)
     tx.publish(work(row.account_id))
     tx.publish(Hint(club_id, CONNECTION_TOPIC))
 
@@ -133,16 +183,18 @@ async def set_features(
     db: Database, actor: Actor | None, club_id: UUID, connection_id: UUID, features: Collection[Feature]
 ) -> None:
     """Choose what Lastcall may do in the group. Unsent work of a feature that is off is refused when its turn
-    comes."""
+    comes; a group whose aggregates are read from now on is looked at at once."""
     chosen = sorted(feature.value for feature in features)
     async with db.transaction() as tx:
         await require_connection_manager(tx, actor, club_id)
-        if not await raise_gate(tx, club_id, connection_id):
-            raise connection_unknown()
+        row = await _held(tx, club_id, connection_id)
+        values: dict[str, object] = {"features": chosen, "updated_at": NOW}
+        if row.state in USABLE and (Feature.ANALYTICS in features) != (Feature.ANALYTICS in row.features):
+            values["next_look_at"] = NOW if Feature.ANALYTICS in features else None
         account_id = await tx.scalar(
             update(Connection)
             .where(Connection.club_id == club_id, Connection.id == connection_id)
-            .values(features=chosen, updated_at=NOW)
+            .values(values)
             .returning(Connection.account_id)
         )
         await log(
@@ -158,6 +210,19 @@ async def set_features(
         tx.publish(Hint(club_id, CONNECTION_TOPIC))
 
 
+async def _held(tx: Transaction, club_id: UUID, connection_id: UUID) -> Row[Any]:
+    """The connection, its gate shut."""
+    if not await raise_gate(tx, club_id, connection_id):
+        raise connection_unknown()
+    return (
+        await tx.execute(
+            select(Connection.epoch, Connection.account_id, Connection.state, Connection.features).where(
+                Connection.club_id == club_id, Connection.id == connection_id
+            )
+        )
+    ).one()
+
+
 def _check_group(group_id: str) -> None:
     if _GROUP.fullmatch(group_id) is None:
         raise Invalid(
@@ -168,30 +233,27 @@ def _check_group(group_id: str) -> None:
         )
 
 
-async def _require_ready(tx: Transaction, account_id: UUID) -> None:
-    state = await tx.scalar(select(Account.state).where(Account.id == account_id))
-    if state is None:
-        raise NotFound("account_unknown", "There is no such account.", advice="Add the account first.")
-    if state not in {AccountState.READY.value, AccountState.COOLDOWN.value}:
-        raise Conflict(
-            "account_not_ready",
-            f"This account does not work at present ({state.replace('_', ' ')}).",
-            advice="Choose another account, or bring this one back first.",
-        )
-
-
 async def _refuse_connected(tx: Transaction, club_id: UUID) -> None:
-    group_name = await tx.scalar(
-        select(Connection.group_name).where(
-            Connection.club_id == club_id, Connection.state != ConnectionState.DISCONNECTED.value
+    current = (
+        await tx.execute(
+            select(Connection.group_name, Connection.state).where(
+                Connection.club_id == club_id, Connection.state != ConnectionState.DISCONNECTED.value
+            )
         )
-    )
-    if group_name is not None:
+    ).one_or_none()
+    if current is None:
+        return
+    if current.state == ConnectionState.DISCONNECTING:
         raise Conflict(
-            "club_connected",
-            f"This club is connected to the group “{group_name}”.",
-            advice="Disconnect it first.",
+            "club_disconnecting",
+            f"The club's account has not left the group “{current.group_name}” yet.",
+            advice="Wait until it has, or end the connection without leaving.",
         )
+    raise Conflict(
+        "club_connected",
+        f"This club is connected to the group “{current.group_name}”.",
+        advice="Disconnect it first.",
+    )
 
 
 async def _take_group(tx: Transaction, group_id: str, club_id: UUID) -> None:

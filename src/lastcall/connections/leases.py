@@ -11,8 +11,11 @@ from uuid import UUID
 import asyncpg
 from sqlalchemy import text
 
+from lastcall.connections.gates import raise_gate
 from lastcall.connections.refusals import refused
 from lastcall.connections.signals import LEASE_EXPIRY, work
+from lastcall.connections.spreading import SPREADING
+from lastcall.connections.states import USABLE, ConnectionState, Feature
 from lastcall.connections.worker import LeaseHeld, Worker
 from lastcall.db.connect import Connection
 from lastcall.db.database import Database
@@ -25,7 +28,7 @@ Fetcher: TypeAlias = Connection | RawPool
 
 _TAKE = "select * from take_lease($1, $2, $3, $4, $5, $6)"
 _RENEW = "select * from renew_lease($1, $2, $3, $4, $5, $6, $7, $8)"
-_RELEASE = "select * from release_lease($1, $2, $3, $4, $5, $6)"
+_RELEASE = "select * from release_lease($1, $2, $3, $4, $5, $6, $7)"
 _END = text("""
     update leases set released_at = lastcall_now()
     where club_id = :club_id and connection_id = :connection_id and released_at is null
@@ -35,6 +38,35 @@ _PASS_OVER = text("""
     update connections set lease_generation = lease_generation + 1
     where club_id = :club_id and id = :connection_id
 """)
+_HELD = text("""
+    select key_is_current(:account_id, :generation, n.now) as has_key,
+           lease_is_current(
+               :club_id, :connection_id, :account_id, :worker_id, cast(:fencing_token as bigint), n.now
+           ) as has_lease,
+           c.epoch, c.state, c.group_id, c.group_name, c.features, c.waiting_since, c.last_fault
+    from (select lastcall_now() as now) n
+    left join connections c on c.club_id = :club_id and c.id = :connection_id
+""")
+
+
+@dataclass(frozen=True)
+class LeasedConnection:
+    """A connection whose lease was found good, its gate held until the transaction ends."""
+
+    club_id: UUID
+    id: UUID
+    epoch: datetime
+    state: ConnectionState
+    group_id: str
+    group_name: str
+    features: frozenset[Feature]
+    waiting_since: datetime | None
+    last_fault: str | None
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether operations are sent in its state."""
+        return self.state in USABLE
 
 
 @dataclass(frozen=True)
@@ -119,7 +151,9 @@ async def renew_lease(db: Database, worker: Worker, held: LeaseHeld) -> LeaseRen
 
 
 async def release_lease(db: Database, worker: Worker, held: LeaseHeld) -> None:
-    """Give the connection back; what became ready meanwhile is offered at once."""
+    """Give the connection back, and set when its group is looked at next; what became ready meanwhile is offered at
+    once."""
+    phase = SPREADING.take()
     async with db.transaction() as tx:
         row = await _only(
             tx.raw,
@@ -130,11 +164,50 @@ async def release_lease(db: Database, worker: Worker, held: LeaseHeld) -> None:
             held.club_id,
             held.connection_id,
             held.fencing_token,
+            phase,
         )
         if row["outcome"] == "released":
             tx.publish(work(worker.account_id))
+    if not row["is_spread"]:
+        SPREADING.give_back(phase)
     if row["outcome"] != "released":
         raise refused(row["outcome"])
+
+
+async def hold_leased(tx: Transaction, worker: Worker, held: LeaseHeld) -> LeasedConnection:
+    """Shut the connection's gate and answer what it is, for a call that speaks for its lease. The first thing in a
+    transaction. Raises a refusal for a stale key or lease and for another epoch."""
+    await raise_gate(tx, held.club_id, held.connection_id)
+    row = (
+        await tx.execute(
+            _HELD,
+            {
+                "account_id": worker.account_id,
+                "generation": worker.generation,
+                "worker_id": worker.worker_id,
+                "club_id": held.club_id,
+                "connection_id": held.connection_id,
+                "fencing_token": held.fencing_token,
+            },
+        )
+    ).one()
+    if not row.has_key:
+        raise refused("stale_key")
+    if not row.has_lease:
+        raise refused("stale_lease")
+    if row.epoch != held.epoch:
+        raise refused("epoch")
+    return LeasedConnection(
+        club_id=held.club_id,
+        id=held.connection_id,
+        epoch=row.epoch,
+        state=ConnectionState(row.state),
+        group_id=row.group_id,
+        group_name=row.group_name,
+        features=frozenset(Feature(name) for name in row.features),
+        waiting_since=row.waiting_since,
+        last_fault=row.last_fault,
+    )
 
 
 async def end_open_leases(tx: Transaction, connections: Sequence[tuple[UUID, UUID]]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import deque
 from collections.abc import Iterator
 
 GOLDEN = (5**0.5 - 1) / 2
@@ -18,14 +19,20 @@ def phases(start: float) -> Iterator[float]:
 
 
 class Spreading:
-    """One a process: the phase of its next look, whoever asks."""
+    """One a process: the phase in the minute of whatever is looked at next, whoever asks."""
 
-    def __init__(self) -> None:
-        # Two processes begin apart.
-        self._phases = phases(random.random())  # noqa: S311 - spreads looks, guards nothing
+    def __init__(self, start: float) -> None:
+        self._phases = phases(start)
+        self._returned: deque[float] = deque()
 
-    def next(self) -> float:
-        return next(self._phases)
+    def take(self) -> float:
+        """A phase for one look."""
+        return self._returned.popleft() if self._returned else next(self._phases)
+
+    def give_back(self, phase: float) -> None:
+        """The phase was not needed: left out, it would leave a gap."""
+        self._returned.append(phase)
 
 
-SPREADING = Spreading()
+# Two processes begin apart.
+SPREADING = Spreading(random.random())  # noqa: S311 - spreads looks, guards nothing

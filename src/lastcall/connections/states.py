@@ -39,6 +39,24 @@ class ConnectionState(StrEnum):
     DISCONNECTED = "disconnected"
     BLOCKED = "blocked"
 
+    @property
+    def label(self) -> str:
+        return _LABELS[self]
+
+
+_LABELS = {
+    ConnectionState.CONNECTING: "Connecting",
+    ConnectionState.AWAITING_APPROVAL: "Waiting for the group to approve",
+    ConnectionState.AWAITING_INVITE: "Waiting for an invitation",
+    ConnectionState.ACTIVE: "Active",
+    ConnectionState.DEGRADED: "Degraded",
+    ConnectionState.AUTH_REQUIRED: "Waiting for the account to sign in",
+    ConnectionState.DISCONNECTING: "Disconnecting",
+    ConnectionState.DISCONNECTED: "Disconnected",
+    ConnectionState.BLOCKED: "Blocked by the group",
+}
+"""How pages and answers name them."""
+
 
 USABLE = frozenset({ConnectionState.ACTIVE, ConnectionState.DEGRADED})
 """In these operations are queued and sent."""

@@ -44,7 +44,8 @@ _CONNECTIONS = """
       join accounts a on a.id = $1
       join fleet_settings f on f.id = 1
       left join connections c
-        on c.account_id = a.id and c.state in ('active', 'degraded') and c.frozen_at is null
+        on c.account_id = a.id and c.state <> 'disconnected' and c.state = any (passable_states())
+       and c.frozen_at is null
        and not c.kill_switch and not a.kill_switch and not f.kill_switch and a.state in ('ready', 'cooldown')
       left join leases l on l.club_id = c.club_id and l.connection_id = c.id
 """

@@ -12,7 +12,7 @@ from lastcall.db.database import Database
 _READY = """
     select c.club_id, c.id, min(first.ready_at) as ready_at
       from (select (select lastcall_now()) - operation_grace() as earliest) n
-      join connections c on c.account_id = $1 and c.state <> 'disconnected'
+      join connections c on c.account_id = $1 and c.state <> 'disconnected' and c.state = any (usable_states())
       join clubs k on k.id = c.club_id and k.state in ('active', 'paused')
      cross join (values (1), (2), (3)) as l (lane)
      cross join lateral (

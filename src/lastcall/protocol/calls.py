@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from lastcall.protocol.membership import Groups, GroupsAnswer, Left, Membership, MembershipAnswer
 from lastcall.protocol.messages import (
     Allowance,
     AllowanceAnswer,
@@ -49,5 +50,8 @@ CALLS: dict[str, tuple[type[Call], type[Message]]] = {
     "sample": (Sample, Kept),
     "audit_claim": (AuditClaim, AuditClaimAnswer),
     "audit_page": (AuditPage, Kept),
+    "membership": (Membership, MembershipAnswer),
+    "left": (Left, Done),
+    "groups": (Groups, GroupsAnswer),
 }
 """Every call by its name in the path: what is sent and what is answered."""

@@ -9,7 +9,7 @@ from litestar import Router, post
 from litestar.di import NamedDependency, Provide
 from litestar.types import ControllerRouterHandler
 
-from lastcall.api.worker import read_routes, telemetry_routes
+from lastcall.api.worker import membership_routes, read_routes, telemetry_routes
 from lastcall.api.worker.admission import WorkerRequest, admit
 from lastcall.api.worker.services import Answer, WorkerServices, answer
 from lastcall.api.worker.translate import claim_held, lease_held, milliseconds, milliseconds_up, reported
@@ -69,6 +69,7 @@ def worker_routes(services: WorkerServices) -> list[ControllerRouterHandler]:
                 failure,
                 *read_routes.HANDLERS,
                 *telemetry_routes.HANDLERS,
+                *membership_routes.HANDLERS,
             ],
             dependencies={"services": Provide(lambda: services, sync_to_thread=False)},
             request_max_body_size=BODY_BYTES_MOST,
@@ -231,7 +232,7 @@ async def failure(request: WorkerRequest, services: NamedDependency[WorkerServic
     call, worker = await admit(request, services.keys, Failure)
     held = None if call.lease is None else lease_held(call.lease)
     after = None if call.retry_after_ms is None else call.retry_after_ms / 1000
-    await record_failure(services.db, worker, held, call.code, after)
+    await record_failure(services.db, worker, held, call.code, after, telemetry_only=call.telemetry_only)
     return answer(Done())
 
 

@@ -129,7 +129,7 @@ begin
     judged_at := lastcall_now();
     outcome := case
         when p_connection is null then account_obstacle(p_account, judged_at)
-        else connection_obstacle(p_club, p_connection, p_account, null, judged_at)
+        else pass_obstacle(p_club, p_connection, p_account, null, judged_at)
     end;
     if outcome <> 'none' then
         return next;

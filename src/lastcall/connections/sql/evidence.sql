@@ -34,7 +34,7 @@ begin
         return false;
     end if;
     update connections
-       set consecutive_failures = 0, backoff_until = null, state = 'active'
+       set consecutive_failures = 0, backoff_until = null, state = 'active', last_fault = null
      where club_id = p_club and id = p_connection
        and p_body ->> 'memberStatus' = 'member'
        and state in ('active', 'degraded')

@@ -1,3 +1,5 @@
+drop function if exists release_lease(uuid, integer, uuid, uuid, uuid, bigint); -- it did not say when to look next
+
 -- Leases with fencing tokens. A new lease shuts the connection's gate first, so an authorization that is under way
 -- under the old token is over before the new one is given, and none begins under the old one after it.
 
@@ -24,7 +26,7 @@ begin
     v_now := lastcall_now();
     select * into v_connection from connections c
      where c.club_id = p_club and c.id = p_connection and c.account_id = p_account;
-    v_obstacle := connection_obstacle(p_club, p_connection, p_account, null, v_now);
+    v_obstacle := pass_obstacle(p_club, p_connection, p_account, null, v_now);
     outcome := case
         when not key_is_current(p_account, p_generation, v_now) then 'stale_key'
         when v_connection.id is null or v_connection.state = 'disconnected' then 'unknown'
@@ -43,7 +45,7 @@ begin
     end if;
 
     perform raise_connection_gate(p_club, p_connection);
-    update connections c set lease_generation = c.lease_generation + 1
+    update connections c set lease_generation = c.lease_generation + 1, last_attempt_at = v_now
      where c.club_id = p_club and c.id = p_connection
     returning c.* into v_connection;
     insert into leases as l
@@ -83,7 +85,7 @@ begin
     perform from leases l where l.club_id = p_club and l.connection_id = p_connection for no key update;
 
     v_now := lastcall_now();
-    v_obstacle := connection_obstacle(p_club, p_connection, p_account, p_epoch, v_now);
+    v_obstacle := pass_obstacle(p_club, p_connection, p_account, p_epoch, v_now);
     outcome := case
         when not key_is_current(p_account, p_generation, v_now) then 'stale_key'
         when not lease_is_current(p_club, p_connection, p_account, p_worker, p_token, v_now) then 'stale_lease'
@@ -103,15 +105,18 @@ begin
 end
 $$;
 
--- Ends a lease in good order. Outcomes: released, stale_key, stale_lease.
+-- Ends a lease in good order, and says when the group is looked at next. Outcomes: released, stale_key, stale_lease.
+-- p_phase is where in the minute a look that may be spread should lie, from 0 to 1; is_spread: it was used.
 create or replace function release_lease(
-    p_account uuid, p_generation integer, p_worker uuid, p_club uuid, p_connection uuid, p_token bigint
+    p_account uuid, p_generation integer, p_worker uuid, p_club uuid, p_connection uuid, p_token bigint,
+    p_phase double precision
 )
-returns table (outcome text)
+returns table (outcome text, is_spread boolean)
 language plpgsql volatile
 as $$
 declare
     v_now timestamptz;
+    v_next record;
 begin
     perform from connection_gates g where g.club_id = p_club and g.connection_id = p_connection for no key update;
 
@@ -121,9 +126,19 @@ begin
         when not lease_is_current(p_club, p_connection, p_account, p_worker, p_token, v_now) then 'stale_lease'
         else 'released'
     end;
+    is_spread := false;
     if outcome = 'released' then
         perform raise_connection_gate(p_club, p_connection);
+        select n.* into v_next
+          from connections c
+          join leases l on l.club_id = c.club_id and l.connection_id = c.id
+         cross join lateral next_look(c, l.claimed_at, p_phase, v_now) as n
+         where c.club_id = p_club and c.id = p_connection;
+        update connections c
+           set next_look_at = v_next.at
+         where c.club_id = p_club and c.id = p_connection and c.next_look_at is distinct from v_next.at;
         update leases l set released_at = v_now where l.club_id = p_club and l.connection_id = p_connection;
+        is_spread := v_next.is_spread;
     end if;
     return next;
 end

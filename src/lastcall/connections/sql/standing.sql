@@ -82,22 +82,35 @@ begin
 end
 $$;
 
--- Why nothing may be done for this connection now, or 'none'; with what is switched on for it, and who it is to
--- VRChat. 'epoch': the work is of another epoch, or the connection is over or is served by another account. A null
--- epoch is not compared. What stops the whole account comes before what stops the connection, because it says nothing
--- about the connection's work. No row: there is no such connection.
-create or replace function connection_standing(
-    p_club uuid, p_connection uuid, p_account uuid, p_epoch timestamptz, p_now timestamptz
+-- The states in which operations are sent.
+create or replace function usable_states() returns text[]
+language sql immutable
+as $$ select array['active', 'degraded'] $$;
+
+-- The states in which a collector has something to do at VRChat, if only to look, to join or to leave.
+create or replace function passable_states() returns text[]
+language sql immutable
+as $$
+    select usable_states() || array['connecting', 'awaiting_approval', 'awaiting_invite', 'disconnecting']
+$$;
+
+-- Why nothing of what needs one of p_states may be done for this connection now, or 'none'; with what is switched on for
+-- it, and who it is to VRChat. 'epoch': the work is of another epoch, or the connection is over or is served by another
+-- account; for all that is not the leaving itself, one that is being left is over. A null epoch is not compared. What
+-- stops the whole account comes before what stops the connection, because it says nothing about the connection's work.
+-- No row: there is no such connection.
+create or replace function standing_within(
+    p_club uuid, p_connection uuid, p_account uuid, p_epoch timestamptz, p_states text[], p_now timestamptz
 )
 returns table (obstacle text, features text[], group_id text, vrchat_user_id text)
 language sql stable
 as $$
     select case
                when p_epoch is not null and c.epoch <> p_epoch then 'epoch'
-               when c.state in ('disconnecting', 'disconnected') then 'epoch'
+               when c.state in ('disconnecting', 'disconnected') and not c.state = any (p_states) then 'epoch'
                when c.account_id <> p_account then 'epoch'
                when s.account <> 'none' then s.account
-               when c.state not in ('active', 'degraded') then 'connection_state'
+               when not c.state = any (p_states) then 'connection_state'
                when c.frozen_at is not null then 'frozen'
                when c.kill_switch then 'connection_switch'
                else 'none'
@@ -111,6 +124,17 @@ as $$
      where c.club_id = p_club and c.id = p_connection
 $$;
 
+-- The same for what is sent or read for the club.
+create or replace function connection_standing(
+    p_club uuid, p_connection uuid, p_account uuid, p_epoch timestamptz, p_now timestamptz
+)
+returns table (obstacle text, features text[], group_id text, vrchat_user_id text)
+language sql stable
+as $$
+    select s.obstacle, s.features, s.group_id, s.vrchat_user_id
+      from standing_within(p_club, p_connection, p_account, p_epoch, usable_states(), p_now) as s
+$$;
+
 create or replace function connection_obstacle(
     p_club uuid, p_connection uuid, p_account uuid, p_epoch timestamptz, p_now timestamptz
 ) returns text
@@ -119,5 +143,19 @@ as $$
 begin
     return coalesce(
         (select s.obstacle from connection_standing(p_club, p_connection, p_account, p_epoch, p_now) as s), 'epoch');
+end
+$$;
+
+-- Why no collector may do anything at all there, or 'none': leases and allowances ask this.
+create or replace function pass_obstacle(
+    p_club uuid, p_connection uuid, p_account uuid, p_epoch timestamptz, p_now timestamptz
+) returns text
+language plpgsql stable
+as $$
+begin
+    return coalesce(
+        (select s.obstacle
+           from standing_within(p_club, p_connection, p_account, p_epoch, passable_states(), p_now) as s),
+        'epoch');
 end
 $$;
