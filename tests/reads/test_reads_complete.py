@@ -265,6 +265,43 @@ async def test_twin_a_page_judged_before_the_gate_is_kept_for_nobody(reading: Re
         assert await reading.complete(held, ban_row(1))
 
 
+FAIL = """
+    update provider_reads
+       set state = 'failed', code = 'timeout',
+           claim_worker_id = null, claim_fencing_token = null, claim_nonce = null, claimed_at = null
+"""
+
+
+async def test_a_read_that_fails_while_its_page_waits_stays_failed(reading: Reading) -> None:
+    held = await reading.claimed()
+    async with another(reading) as other:
+        await other.execute(FAIL)
+        task = await waiting(reading, reading.complete(held, ban_row(1)), other)
+    assert not await task
+    assert await code_of(reading, held.read_id) == "timeout"
+
+
+async def test_twin_without_the_lock_and_the_state_the_page_overwrites_the_end(reading: Reading) -> None:
+    await without(reading, "lock_read", "for no key update", "")
+    await without(reading, "complete_read", "and r.state is not distinct from 'running'", "")
+    held = await reading.claimed()
+    async with another(reading) as other:
+        await other.execute(FAIL.replace("'failed', code = 'timeout'", "'pending'"))
+        task = await waiting(reading, reading.complete(held, ban_row(1)), other)
+    assert await task, "it was another claim's already"
+
+
+async def test_twin_without_looking_at_the_group_a_page_of_another_one_is_shown(reading: Reading) -> None:
+    """What was read of the right group a moment ago would vouch for it."""
+    await without(
+        reading, "complete_read", "not is_about(p_club, p_connection, p_account, p_evidence)", "false"
+    )
+    await reading.answered("requests")
+    held = await reading.claimed("bans")
+    evidence = reading.world.evidence(user_id=BOT[:-1] + "1")
+    assert await reading.complete(held, ban_row(1), evidence=evidence)
+
+
 async def test_a_lease_that_is_taken_over_while_a_page_waits_is_seen(reading: Reading) -> None:
     held = await reading.claimed()
     async with another(reading) as other:

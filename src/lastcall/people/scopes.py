@@ -30,7 +30,7 @@ _LABELS = {
     Scope.STAFF: "Change staff: roles and who has them",
     Scope.ACCESS: "Invite people and decide join requests",
     Scope.EVENTS: "Change events and import calendars",
-    Scope.OPERATIONS: "Queue, edit and cancel actions",
+    Scope.OPERATIONS: "Queue, edit and cancel actions, have pages read from VRChat",
     Scope.CONNECTION: "Change connections to VRChat groups",
     Scope.OPERATOR: "What an operator sees and does",
 }

@@ -93,8 +93,8 @@ async def current_read(tx: Reader, club_id: UUID, read_id: UUID) -> Read | None:
     row = await tx.raw.fetchrow(_READ, club_id, read_id)
     if row is None:
         return None
-    kind = KINDS[row["kind"]]
-    return _read(kind, row) if kind.feature in row["features"] else None
+    kind = KINDS.get(row["kind"])
+    return None if kind is None or kind.feature not in row["features"] else _read(kind, row)
 
 
 def _read(kind: ReadKind[Any, Any], row: asyncpg.Record) -> Read:

@@ -111,6 +111,7 @@ class ReadSteps:
         out). A page that breaks the bounds of what was asked fails the read and raises ``Invalid``.
         """
         arrived = self.clock.boot() if arrived is None else arrived
+        # What was asked for never changes, so it needs no lock; whether this worker may answer it is judged below.
         asked = await self._db.pool.fetchrow(_ASKED, held.club_id, held.read_id)
         kind = None if asked is None else KINDS.get(asked["kind"])
         if asked is None or kind is None:

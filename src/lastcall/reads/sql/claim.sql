@@ -58,7 +58,7 @@ begin
         update provider_reads r
            set state = 'running', claim_worker_id = p_worker, claim_fencing_token = p_token,
                claim_nonce = gen_random_uuid(), claimed_at = v_now
-         where r.club_id = p_club and r.id = read_id
+         where r.club_id = p_club and r.id = read_id and r.state in ('pending', 'running')
         returning 'claimed', r.claim_nonce, r.kind, r.params::text into outcome, nonce, kind, params;
         return next;
         return;

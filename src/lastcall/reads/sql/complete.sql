@@ -130,9 +130,11 @@ begin
        set state = 'succeeded', observed_at = v_observed_at, items = p_items, next_offset = p_next_offset,
            total = p_total,
            claim_worker_id = null, claim_fencing_token = null, claim_nonce = null, claimed_at = null
-     where r.club_id = p_club and r.id = p_read
+     where r.club_id = p_club and r.id = p_read and r.state is not distinct from 'running'
     returning r.* into v_row;
-    if p_told is not null then
+    if not found then
+        outcome := 'read_unavailable';
+    elsif p_told is not null then
         perform store_read_evidence(
             p_club, p_connection, p_epoch, p_account, p_worker, v_row.kind, v_row.evidence_subject, p_told,
             v_observed_at);
