@@ -1515,7 +1515,7 @@ begin
         update provider_reads r
            set state = 'running', claim_worker_id = p_worker, claim_fencing_token = p_token,
                claim_nonce = gen_random_uuid(), claimed_at = v_now
-         where r.club_id = p_club and r.id = read_id
+         where r.club_id = p_club and r.id = read_id and r.state in ('pending', 'running')
         returning 'claimed', r.claim_nonce, r.kind, r.params::text into outcome, nonce, kind, params;
         return next;
         return;
@@ -1726,9 +1726,11 @@ begin
        set state = 'succeeded', observed_at = v_observed_at, items = p_items, next_offset = p_next_offset,
            total = p_total,
            claim_worker_id = null, claim_fencing_token = null, claim_nonce = null, claimed_at = null
-     where r.club_id = p_club and r.id = p_read
+     where r.club_id = p_club and r.id = p_read and r.state is not distinct from 'running'
     returning r.* into v_row;
-    if p_told is not null then
+    if not found then
+        outcome := 'read_unavailable';
+    elsif p_told is not null then
         perform store_read_evidence(
             p_club, p_connection, p_epoch, p_account, p_worker, v_row.kind, v_row.evidence_subject, p_told,
             v_observed_at);
