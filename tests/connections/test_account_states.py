@@ -7,12 +7,14 @@ from datetime import timedelta
 
 import pytest
 
+from lastcall.connections import listeners
 from lastcall.connections.account_states import MOVES, SETTABLE, Mover, may_move, moves_of_operator
 from lastcall.connections.accounts import add_account, set_account_state
 from lastcall.connections.allowance import reserve
 from lastcall.connections.failures import record_failure
 from lastcall.connections.hello import Journal, say_hello
 from lastcall.connections.leases import take_lease
+from lastcall.connections.listeners import Coverage, TelemetryFailure, on_telemetry_failure
 from lastcall.connections.overview import overview
 from lastcall.connections.states import AccountState
 from lastcall.connections.worker import Worker
@@ -144,3 +146,27 @@ async def test_taking_an_account_out_of_work_ends_its_leases(site):
     )
     assert row["released_at"] is not None
     assert row["lease_generation"] > held.fencing_token
+
+
+async def test_whoever_keeps_the_aggregates_is_told_once_that_they_are_incomplete(site, monkeypatch):
+    told: list[TelemetryFailure] = []
+
+    async def listen(_: object, failure: TelemetryFailure) -> None:
+        told.append(failure)
+
+    monkeypatch.setattr(listeners, "_telemetry", [])
+    on_telemetry_failure(listen)
+    for state in (AccountState.DEGRADED, AccountState.QUARANTINED, AccountState.RETIRING):
+        await set_account_state(site.db, None, site.account.account_id, state)
+    assert [(one.connection_id, one.coverage, one.code) for one in told] == [
+        (site.connection_id, Coverage.DEGRADED, "account_state")
+    ]
+
+
+async def test_an_account_that_is_ready_again_looks_at_its_groups_before_it_writes(site):
+    await record_failure(site.db, site.worker, None, Code.AUTHENTICATION, None)
+    assert await site.db.pool.fetchval("select state from connections") == "auth_required"
+    await set_account_state(site.db, None, site.account.account_id, AccountState.READY)
+    row = await site.db.pool.fetchrow("select state, next_look_at, last_fault from connections")
+    assert (row["state"], row["last_fault"]) == ("connecting", None)
+    assert row["next_look_at"] is not None

@@ -16,10 +16,8 @@ def connection() -> None:
 @connection.command()
 @click.argument("club", metavar="CLUB")
 @click.argument("group_id", metavar="GRP_ID")
-@click.option(
-    "--account", "alias", required=True, metavar="ALIAS", help="The account that is a member there."
-)
-@click.option("--group-name", help="The group's name; the club's by default.")
+@click.option("--account", "alias", metavar="ALIAS", help="Which account serves it; chosen by default.")
+@click.option("--group-name", help="The group's name until it is read from VRChat.")
 @click.option(
     "--feature",
     "features",
@@ -31,12 +29,14 @@ def connection() -> None:
 )
 @command_body
 async def add(
-    club: str, group_id: str, alias: str, group_name: str | None, features: tuple[str, ...]
+    club: str, group_id: str, alias: str | None, group_name: str | None, features: tuple[str, ...]
 ) -> None:
-    """Connect the club at /c/CLUB to its VRChat group. The account must be a member of the group already."""
+    """Connect the club at /c/CLUB to its VRChat group. The account comes into the group with its next pass, or is a
+    member already; an invite-only group has to invite it."""
     from lastcall.clubs.queries import club_at
     from lastcall.connections.accounts import account_named
     from lastcall.connections.connect import connect_club
+    from lastcall.connections.queries import connection_card
     from lastcall.connections.states import Feature
 
     for name in features:
@@ -51,17 +51,19 @@ async def add(
     async with opened_database() as database:
         async with database.read() as tx:
             found = await club_at(tx, club)
-        account_id = await account_named(database, alias)
         await connect_club(
             database,
             None,
             found.id,
             group_id=group_id,
-            group_name=group_name or found.name,
-            account_id=account_id,
+            group_name=group_name,
+            account_id=None if alias is None else await account_named(database, alias),
             features=chosen,
         )
-    click.echo(f"Connected {found.name} to {group_id} through {alias}.")
+        async with database.read() as tx:
+            card = await connection_card(tx, found.id)
+    served_by = "an account" if card is None else card.account_alias
+    click.echo(f"Connected {found.name} to {group_id} through {served_by}, which comes into the group now.")
 
 
 @connection.command()
@@ -123,7 +125,7 @@ async def list_() -> None:
         state = "frozen" if one.frozen_at else "stopped" if one.kill_switch else one.state
         click.echo(f"{one.club_name:<32} {one.group_name:<32} {one.account_alias:<24} {state}")
     if not found:
-        click.echo("No club is connected yet: lastcall connection add CLUB GRP_ID --account ALIAS")
+        click.echo("No club is connected yet: lastcall connection add CLUB GRP_ID")
 
 
 def _not_connected(club_name: str) -> NotFound:

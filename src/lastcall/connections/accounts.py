@@ -13,11 +13,12 @@ from uuid import UUID
 from sqlalchemy import insert, select, update
 
 from lastcall.connections.account_states import SETTABLE, Mover, may_move, moves_of_operator
-from lastcall.connections.allocation import AccountHeld, account_unknown, hold_account
+from lastcall.connections.allocation import WORKS, AccountHeld, account_unknown, hold_account
 from lastcall.connections.gates import lock_account, raise_gates_of_account
 from lastcall.connections.leases import end_open_leases
+from lastcall.connections.listeners import Coverage, TelemetryFailure, telemetry_failed
 from lastcall.connections.signals import CONNECTION_TOPIC, key_drop, work
-from lastcall.connections.states import AccountState
+from lastcall.connections.states import USABLE, AccountState
 from lastcall.connections.tables import Account, Connection, WorkerKey
 from lastcall.connections.transitions import SIGNED_IN
 from lastcall.db.bus import Hint
@@ -136,7 +137,8 @@ async def set_account_state(db: Database, actor: Actor | None, account_id: UUID,
         await lock_account(tx, account_id)
         gates = await raise_gates_of_account(tx, account_id)
         await hold_operator(tx, actor)
-        _refuse_move(await hold_account(tx, account_id), state)
+        account = await hold_account(tx, account_id)
+        _refuse_move(account, state)
         await tx.execute(
             update(Account)
             .where(Account.id == account_id)
@@ -146,6 +148,8 @@ async def set_account_state(db: Database, actor: Actor | None, account_id: UUID,
             await _bring_back(tx, account_id)
         else:
             await end_open_leases(tx, gates)
+            if account.state in WORKS:
+                await _tell_that_it_stopped(tx, account_id)
         tx.publish(key_drop(account_id))
         tx.publish(work(account_id))
         for club_id in {club_id for club_id, _ in gates}:
@@ -210,6 +214,18 @@ def _refuse_move(account: AccountHeld, to: AccountState) -> None:
             f"This account still serves {account.connections} of the clubs.",
             advice="Set it to retiring, give each of its connections to another account, and retire it then.",
         )
+
+
+async def _tell_that_it_stopped(tx: Transaction, account_id: UUID) -> None:
+    """What was observed in the account's groups is incomplete from now on."""
+    rows = await tx.execute(
+        select(Connection.club_id, Connection.id, Connection.epoch)
+        .where(Connection.account_id == account_id, Connection.state.in_(USABLE))
+        .order_by(Connection.club_id, Connection.id)
+    )
+    for row in rows.all():
+        failure = TelemetryFailure(row.club_id, row.id, row.epoch, Coverage.DEGRADED, "account_state")
+        await telemetry_failed(tx, failure)
 
 
 async def _bring_back(tx: Transaction, account_id: UUID) -> None:
