@@ -3,6 +3,7 @@
 #   make test    everything: real PostgreSQL, real HTTP, a real browser
 #   make soak    the tests that take an hour: 20 000 orders of events, three years of evenings
 #   make check   format, lint, types, import rules, migration drift, contract clauses
+#   make wheel   the package to install elsewhere, into dist/
 #   make bench   every figure and its limit; exits 1 on a miss
 #   make docs    the documentation site, into site/
 
@@ -14,10 +15,10 @@ ARGS ?=
 # Many images forbid it; then each of a demo's processes would compile the product anew.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: help demo demo-once test soak check bench docs assets screenshots reference schema locks clean
+.PHONY: help demo demo-once test soak check bench docs assets wheel screenshots reference schema locks clean
 
 help:
-	@sed -n '2,8s/^# *//p' Makefile
+	@sed -n '2,9s/^# *//p' Makefile
 
 $(VENV)/.runtime: constraints/runtime.txt pyproject.toml tools/environment
 	@PYTHON="$(PYTHON)" tools/environment runtime
@@ -29,6 +30,9 @@ $(ASSETS): package-lock.json package.json src/lastcall/web/build.py | $(VENV)/.r
 	@$(RUN) -m lastcall.web.build
 
 assets: $(ASSETS)
+
+wheel: $(ASSETS)
+	$(RUN) -m hatchling build -t wheel
 
 demo: $(VENV)/.runtime $(ASSETS)
 	@LASTCALL_HOME="$${LASTCALL_HOME:-$(CURDIR)/.lastcall}" $(RUN) -m lastcall demo $(ARGS)
@@ -52,6 +56,7 @@ check: $(VENV)/.develop $(ASSETS)
 	$(RUN) tools/check_clauses.py
 	$(RUN) tools/check_locks.py
 	$(RUN) tools/check_reference.py
+	$(RUN) tools/check_deploy.py
 
 bench: $(VENV)/.develop
 	$(RUN) -m benchmarks $(ARGS)
