@@ -9,6 +9,7 @@ import pytest
 from tests.reads.reads_world import Reading, ban_row
 
 from lastcall.connections.work import Ready, WorkBoard
+from lastcall.db.bus import Hint
 from lastcall.reads.states import READ_LIFE
 from lastcall.reads.work import ReadWork
 from lastcall.testing.quiet import assert_quiet
@@ -77,3 +78,20 @@ async def test_asking_wakes_a_waiting_collector_which_cost_nothing_until_then(re
     due = await asyncio.wait_for(waiting, 10)
     assert [(one.club_id, one.connection_id) for one in due] == [(world.club_id, world.connection_id)]
     board.stop()
+
+
+async def test_pages_that_wait_are_told_of_every_end(reading: Reading) -> None:
+    heard: list[Hint] = []
+    reading.db.bus.subscribe(Hint, heard.append)
+    told = Hint(reading.world.club_id, "reads")
+    held = await reading.claimed("bans")
+    assert told not in heard
+    assert await reading.complete(held, ban_row(1))
+    assert heard.count(told) == 1
+    held = await reading.claimed("requests")
+    assert await reading.steps.fail(reading.world.worker, held, "timeout")
+    assert heard.count(told) == 2
+    await reading.ask("posts")
+    await reading.run("delete from staff_assignments")
+    assert await reading.claim() is None
+    assert heard.count(told) == 3
