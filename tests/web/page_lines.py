@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.web.conftest import ROLE, user
+from tests.web.connection_lines import CONNECTION
 from tests.web.door_lines import DOOR
 from tests.web.event_lines import EVENTS
 from tests.web.route_lines import (
@@ -33,6 +34,7 @@ EDIT = {"people": user(9), "when": "now", "zone": "UTC", "seen": "1"}
 LINES: dict[str, Line] = (
     DOOR
     | EVENTS
+    | CONNECTION
     | {
         "GET /static/{name:str}": Line(200, 200, None, None, None, 404, 200, path="/static/{style}"),
         "GET /ops/health": Line(200, 200, None, None, None, None, 200),

@@ -246,6 +246,8 @@ PAGES = (
     f"{CLUB}/events",
     f"{CLUB}/events/new",
     f"{CLUB}/events/imports",
+    f"{CLUB}/connection",
+    f"{CLUB}/connection/disconnect",
     f"{CLUB}/start",
     f"{CLUB}/staff",
     f"{CLUB}/roles",

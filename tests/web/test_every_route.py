@@ -168,6 +168,7 @@ def unknown_path(line: Line, key: str) -> str:
         "{tab:str}": "strangers",
         "{form:str}": "pdf",
         "{category:str}": "secrets",
+        "{feature:str}": "dance",
         "{what:str}": "account",
         "{key:str}": NOBODY,
         "{to:str}": "degraded",

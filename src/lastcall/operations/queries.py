@@ -100,6 +100,12 @@ _ROLLUPS = """
      group by q.club_id, q.id, p.id, o.state
 """
 # One probe for each kind and state of the reader: filtering a mixed walk would read past every row of the others.
+_UNSENT = """
+    select kind, count(*) as count
+      from operations
+     where club_id = $1 and connection_id = $2 and completed_at is null and state in ('pending', 'claimed')
+     group by kind
+"""
 _PROBES = """
     select s.id, s.time
       from unnest($2::text[]) as k (kind)
@@ -201,6 +207,12 @@ async def request_operations(
     if not found:
         raise NotFound("request_unknown", "There is no such request.", advice="Check the address.")
     return found
+
+
+async def unsent_of(tx: Reader, club_id: UUID, connection_id: UUID) -> dict[str, int]:
+    """How many operations of a connection are not sent yet, by kind: for the question before it is stopped or ended.
+    The caller has asked whether the reader may look after the connection."""
+    return {row["kind"]: row["count"] for row in await tx.raw.fetch(_UNSENT, club_id, connection_id)}
 
 
 async def request_rollups(

@@ -89,10 +89,10 @@ def _steps(
             "Connect the VRChat group",
             f"Connected to {card.group_name}."
             if card
-            else "Whoever runs this server connects it, with the command lastcall connection.",
+            else "Read what it means, name the group, and say what Lastcall may do there.",
             card is not None,
-            None,
-            "",
+            "Connection",
+            "connection",
         ),
         Step(
             "Choose who may see what is measured",

@@ -1,0 +1,144 @@
+"""What the Connection page says: states and faults in words with what to do, what a grant is called in VRChat, and what
+somebody should know before a group is connected at all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lastcall.connections.states import AccountState, ConnectionState, Feature
+from lastcall.telemetry.states import CoverageState
+from lastcall.web.looks import Look
+
+
+@dataclass(frozen=True)
+class Said:
+    """A state: how it looks, what it means, and what a person can do (empty: nothing)."""
+
+    look: Look
+    sentence: str
+    advice: str = ""
+
+
+STATES: dict[ConnectionState, Said] = {
+    ConnectionState.CONNECTING: Said(
+        Look("live", "turn", "Connecting"),
+        "The account is on its way into the group.",
+        "Nothing to do: its collector looks at the group and joins where it may.",
+    ),
+    ConnectionState.AWAITING_APPROVAL: Said(
+        Look("wait", "clock", "Waiting for approval"),
+        "The account asked to join the group, and nobody has let it in yet.",
+        "Accept its request in VRChat, then have the group looked at. If it was turned down, let it join again.",
+    ),
+    ConnectionState.AWAITING_INVITE: Said(
+        Look("wait", "mail", "Waiting for an invitation"),
+        "The account is not a member of the group and may not join by itself.",
+        "Invite it in VRChat, then have the group looked at; where anybody may join, let it join again.",
+    ),
+    ConnectionState.ACTIVE: Said(
+        Look("ok", "check", "Active"), "The account is a member of the group, and what you queue is sent."
+    ),
+    ConnectionState.DEGRADED: Said(
+        Look("wait", "warning", "Degraded"),
+        "The last looks at the group failed. What is due is still tried.",
+        "If it stays so, have the group looked at, and tell whoever runs this server.",
+    ),
+    ConnectionState.AUTH_REQUIRED: Said(
+        Look("bad", "key", "Account signed out"),
+        "VRChat no longer takes the account's sign-in, so nothing is sent.",
+        "Whoever runs this server signs the account in again at its collector. You need not do anything.",
+    ),
+    ConnectionState.DISCONNECTING: Said(
+        Look("wait", "leave", "Disconnecting"),
+        "The account is leaving the group. Nothing is sent any more.",
+        "If it cannot leave, end the connection without it.",
+    ),
+    ConnectionState.BLOCKED: Said(
+        Look("bad", "ban", "Blocked"),
+        "The group does not let the account in: it is banned there, or blocked it.",
+        "Lift the ban in VRChat, then let the account join again.",
+    ),
+    ConnectionState.DISCONNECTED: Said(
+        Look("", "slash", "Disconnected"), "Nothing links the club to the group."
+    ),
+}
+
+ACCOUNTS: dict[AccountState, Said] = {
+    AccountState.PROVISIONING: Said(
+        Look("wait", "clock", "Being set up"), "Whoever runs this server has not said yet that it is ready."
+    ),
+    AccountState.READY: Said(Look("ok", "check", "Ready"), ""),
+    AccountState.DEGRADED: Said(
+        Look("wait", "warning", "Taken out of service"), "Whoever runs this server has taken it out for now."
+    ),
+    AccountState.COOLDOWN: Said(
+        Look("wait", "clock", "Resting"), "VRChat asked it to slow down; it goes on by itself."
+    ),
+    AccountState.AUTH_REQUIRED: Said(
+        Look("bad", "key", "Signed out"), "Whoever runs this server has to sign it in again."
+    ),
+    AccountState.QUARANTINED: Said(
+        Look("bad", "warning", "Set aside"),
+        "Whoever runs this server gives the connection to another account.",
+    ),
+    AccountState.RETIRING: Said(
+        Look("wait", "leave", "Being retired"),
+        "Whoever runs this server gives the connection to another account.",
+    ),
+    AccountState.RETIRED: Said(
+        Look("bad", "slash", "Retired"), "Whoever runs this server gives the connection to another account."
+    ),
+}
+
+COVERAGE: dict[CoverageState, Said] = {
+    CoverageState.OBSERVED: Said(Look("ok", "check", "Observed"), "The figures are current."),
+    CoverageState.STALE: Said(
+        Look("unknown", "clock", "Stale"),
+        "Nothing came for more than six minutes. These are the last figures, not the present ones.",
+    ),
+    CoverageState.DEGRADED: Said(
+        Look("wait", "warning", "Failing"), "The last looks failed. It is tried again every minute."
+    ),
+    CoverageState.UNKNOWN: Said(
+        Look("unknown", "question", "Unknown"),
+        "Nothing was observed yet, or not for so long that nobody can tell. Missing time is not counted as empty.",
+    ),
+    CoverageState.OFF: Said(Look("", "slash", "Off"), "The club does not collect analytics."),
+}
+
+FEATURES: dict[Feature, str] = {
+    Feature.ANALYTICS: "Counts the people in the group's instances, every one to five minutes. It names nobody.",
+    Feature.MEMBERSHIP_MANAGEMENT: "Members, group requests, invitations, roles, removals and bans.",
+    Feature.POSTS: "Publishes, edits and deletes the group's posts.",
+    Feature.INSTANCES: "Opens and closes the group's instances, and invites people into them.",
+}
+
+GRANTS: dict[str, str] = {
+    "group-announcement-manage": "Manage Group Announcement",
+    "group-audit-view": "View Audit Log",
+    "group-bans-manage": "Manage Group Bans",
+    "group-instance-age-gated-create": "Create Age Gated Instances",
+    "group-instance-calendar-link": "Link Instances and Events",
+    "group-instance-manage": "Manage Group Instances",
+    "group-instance-open-create": "Create Members-Only Group Instances",
+    "group-instance-plus-create": "Create Group+ Instances",
+    "group-instance-public-create": "Create Group Public Instances",
+    "group-instance-restricted-create": "Role-Restrict Members-Only Instances",
+    "group-invites-manage": "Manage Group Invites",
+    "group-members-manage": "Manage Group Member Data",
+    "group-members-remove": "Remove Group Members",
+    "group-members-viewall": "View All Members",
+    "group-roles-assign": "Assign Group Roles",
+}
+"""What VRChat's own pages call a grant."""
+
+RISKS: tuple[str, ...] = (
+    "VRChat promises programs nothing: it may refuse what Lastcall does, and it may limit or ban the account.",
+    "Lastcall acts as an account made for this, never as you. Nobody asks for your VRChat password.",
+    "VRChat's audit log shows that account. Who of your staff asked for what is in Lastcall's own log.",
+    "You give the account a role in your group. Give it what you switch on here, and no more.",
+)
+"""Shown before anything is stored: the provider's rules and what follows from them."""
+GUIDELINES = "https://hello.vrchat.com/creator-guidelines"
+"""VRChat's own rules for programs."""
