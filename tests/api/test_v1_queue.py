@@ -119,6 +119,8 @@ async def test_a_draft_is_queued_once_however_often_it_is_asked_for(api: Api) ->
     again = told(await owner("POST", f"{draft}/queue", json={"revision": 2}))
     assert again == {**queued, "isReplay": True}
     assert told(await owner("GET", draft))["requestId"] == queued["id"]
+    check(await owner("DELETE", f"{draft}?seen=2"), 409, "draft_queued")
+    assert told(await owner("GET", draft))["requestId"] == queued["id"], "it is the record of what was queued"
 
 
 async def test_a_calendar_becomes_events_only_when_it_is_applied(api: Api) -> None:

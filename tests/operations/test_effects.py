@@ -16,6 +16,7 @@ from lastcall.db.ids import encode_id, new_id
 from lastcall.decisions.effects import effect_named
 from lastcall.errors import Conflict, Invalid, LastcallError, NotAllowed, NotFound
 from lastcall.operations.listeners import register
+from lastcall.operations.services import asked
 from lastcall.people.actor import Actor
 from lastcall.testing.locks import wait_until_blocked
 
@@ -82,6 +83,32 @@ async def test_approving_again_queues_nothing_new(world: World) -> None:
     first = await approve(world, approval_id, body(), world.moderator)
     assert await approve(world, approval_id, body(), world.moderator) == first
     assert await world.run("select count(*) from operations") == 1
+
+
+async def taken_before(world: World, approval_id: UUID) -> None:
+    """Somebody queues something of their own under the request id that the approval will have."""
+    await world.enqueue(invitation(9), actor=world.owner, key=f"approval_{encode_id(approval_id)}")
+
+
+async def test_the_request_ids_of_approvals_are_nobody_elses(world: World) -> None:
+    approval_id = new_id()
+    with pytest.raises(Invalid) as refusal:
+        await taken_before(world, approval_id)
+    assert (refusal.value.code, refusal.value.field) == ("request_id_reserved", "requestId")
+    await approve(world, approval_id, body(), world.moderator)
+    assert await world.run("select count(*) from operation_requests") == 1
+
+
+async def test_twin_a_request_id_that_somebody_took_first_makes_the_approval_impossible(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    approval_id = new_id()
+    with monkeypatch.context() as unreserved:
+        unreserved.setattr(asked, "APPROVAL_KEY", "nothing begins with this")
+        await taken_before(world, approval_id)
+    with pytest.raises(Conflict) as refusal:
+        await approve(world, approval_id, body(), world.moderator)
+    assert refusal.value.code == "request_id_used"
 
 
 async def test_the_approvers_authority_is_judged_when_they_approve(world: World) -> None:

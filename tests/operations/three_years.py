@@ -1,7 +1,9 @@
 """A club's Fridays, one after the other, with everything that goes wrong in three years of them.
 
 What people do and what fails is drawn from a seed; time goes from one moment at which something is due to the
-next. What a collector wrote stands in a ledger that knows nothing of operations' states.
+next. What a collector wrote stands in a ledger that knows nothing of operations' states. It is not the simulator's:
+time stands still while anything happens here, so no collector could run and no request be timed; what reaches
+VRChat from real collectors is judged by the simulator's ledger in ``tests/kill`` and ``tests/collector``.
 """
 
 from __future__ import annotations
@@ -239,6 +241,8 @@ class Years:
     async def _follow_up(self) -> bool:
         """What the owners of deadlines do; whether there was anything."""
         has_done = False
+        while self.model.ended:
+            has_done |= await self.play.clean_up()
         while self.model.notes:
             has_done |= await self.play.fan_out()
         for owner in OWNERS:

@@ -4,36 +4,37 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from html import unescape
 from typing import Any
 from uuid import UUID
 
 import pytest
-from tests.web.conftest import ROLE, Site, Visitor, World, user
+from tests.web.compose_kit import (
+    CLUB,
+    INSTANCE,
+    PEOPLE,
+    POST,
+    TEXT,
+    WORLD,
+    Visit,
+    carried,
+    reviewed,
+    soon,
+    stored,
+    timed_event,
+)
+from tests.web.conftest import ROLE, Site, World, user
 
 from lastcall.db.ids import encode_id
 from lastcall.errors import Unavailable
 from lastcall.events.fields import EventFields
-from lastcall.events.services.write import cancel_event, create_event, edit_event, link_world
+from lastcall.events.services.write import cancel_event, edit_event
 from lastcall.events.times import Timed
 from lastcall.operations.kinds import KINDS
 from lastcall.operations.services.lists import create_list
-from lastcall.testing.clock import TestClock
 from lastcall.web.routes import compose
 
-Visit = Callable[..., Visitor]
-CLUB = "/c/night-shift"
-HIDDEN = re.compile(r'<input type="hidden" name="(\w+)" value="([^"]*)">')
-AREA = re.compile(r'<textarea name="(\w+)" hidden>\n?([^<]*)</textarea>')
-
-WORLD = "wrld_00000000-0000-4000-8000-000000000001"
-GROUP = "grp_1"
-INSTANCE = f"12345~group({GROUP})~region(eu)"
-POST = "not_00000000-0000-4000-8000-000000000001"
-TEXT = 'At nine.\nBring <friends> & "time".'
-PEOPLE = {"people": f"Fox {user(1)}"}
 OF_KIND: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
     **{
         name: (PEOPLE, {"targetUserId": user(1)})
@@ -89,43 +90,6 @@ OF_KIND: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
     ),
 }
 """What is filled in for each kind, and the payload that it means."""
-
-
-async def reviewed(
-    visitor: Visitor, kind: str, fields: dict[str, str], status: int = 200, token: str | None = None
-) -> str:
-    form = {"when": "now", "zone": "Europe/Berlin", **fields}
-    answer = await visitor.post(f"{CLUB}/new/{kind}/review", form, token=token)
-    assert answer.status_code == status, answer.text
-    return answer.text
-
-
-def carried(text: str) -> dict[str, str]:
-    """What the review's confirmation sends again."""
-    return {name: unescape(value) for name, value in (*HIDDEN.findall(text), *AREA.findall(text))}
-
-
-async def stored(world: World) -> list[dict[str, Any]]:
-    rows = await world.db.pool.fetch(
-        "select payload::text from operations order by created_at, request_id, position"
-    )
-    return [json.loads(row[0]) for row in rows]
-
-
-async def timed_event(world: World, starts_at: datetime, world_id: str = "") -> str:
-    made = await create_event(
-        world.db,
-        world.actors["owner"],
-        world.club_id,
-        EventFields("Opening", Timed(starts_at), "Europe/Berlin"),
-    )
-    if world_id:
-        await link_world(world.db, world.actors["owner"], world.club_id, made.id, world_id)
-    return encode_id(made.id)
-
-
-def soon(**later: int) -> datetime:
-    return datetime.now(UTC).replace(second=0, microsecond=0) + timedelta(**later)
 
 
 async def test_of_every_kind_just_what_was_reviewed_is_queued(world: World, site: Site, visit: Visit) -> None:
@@ -376,66 +340,3 @@ async def test_a_review_that_was_tampered_with_is_refused_in_a_sentence(
     answer = await visitor.post(f"{CLUB}/new/assign_role", fields | {"spread": f"{moment},1"})
     assert answer.status_code == 422
     assert "This form is not complete." in answer.text
-
-
-CHANGES: dict[str, tuple[dict[str, str], str]] = {
-    "the time passed": ({"when": "at"}, ""),
-    "the event was cancelled": (
-        {"when": "event"},
-        "update events set status = 'cancelled', cancel_generation = cancel_generation + 1",
-    ),
-    "the event was removed": (
-        {"when": "now"},
-        "update events set removed_at = lastcall_now(), cancel_generation = cancel_generation + 1",
-    ),
-    "the event lost its time": (
-        {"when": "event"},
-        "update events set schedule_kind = 'tba', starts_at = null, tba_generation = tba_generation + 1",
-    ),
-}
-
-
-@pytest.mark.clause("ENQ-05", "ENQ-09")
-@pytest.mark.parametrize("change", CHANGES)
-async def test_whoever_confirms_again_is_led_to_what_they_queued_whatever_happened_since(
-    world: World, site: Site, visit: Visit, change: str, test_clock: TestClock
-) -> None:
-    """Nobody who lost the first answer is told to make another request of it."""
-    visitor = visit("owner")
-    fields, statement = CHANGES[change]
-    when = {"at": f"{soon(minutes=5):%Y-%m-%dT%H:%M}", "zone": "UTC"}
-    if statement:
-        when = {"event": await timed_event(world, soon(days=2))}
-    text = await reviewed(visitor, "assign_role", PEOPLE | {"role": ROLE} | when | fields)
-    first = await visitor.post(f"{CLUB}/new/assign_role", carried(text))
-    assert first.status_code == 303, first.text
-    if statement:
-        await world.db.pool.execute(statement)
-    else:
-        await test_clock.advance(timedelta(minutes=40))
-    again = await visitor.post(f"{CLUB}/new/assign_role", carried(text))
-    assert (again.status_code, again.headers.get("location")) == (303, first.headers["location"])
-    assert len(await stored(world)) == 1
-    # What was not queued before is refused at the review.
-    other = await visitor.post(f"{CLUB}/new/assign_role", carried(text) | {"request_key": "another-request"})
-    assert other.status_code in (409, 422)
-    assert "Review" in other.text
-    assert len(await stored(world)) == 1
-
-
-async def test_an_invitation_for_when_its_instance_is_due_is_the_same_request_afterwards(
-    world: World, site: Site, visit: Visit, test_clock: TestClock
-) -> None:
-    visitor = visit("owner")
-    opening = {"world": WORLD, "access": "members", "region": "eu"}
-    when = {"when": "at", "at": f"{soon(minutes=5):%Y-%m-%dT%H:%M}", "zone": "UTC"}
-    await visitor.post(
-        f"{CLUB}/new/create_instance", carried(await reviewed(visitor, "create_instance", opening | when))
-    )
-    creation = encode_id(await world.db.pool.fetchval("select id from operations"))
-    text = await reviewed(visitor, "invite_to_created_instance", PEOPLE | {"creation": f"{creation}.1"})
-    first = await visitor.post(f"{CLUB}/new/invite_to_created_instance", carried(text))
-    assert first.status_code == 303, first.text
-    await test_clock.advance(timedelta(minutes=10))
-    again = await visitor.post(f"{CLUB}/new/invite_to_created_instance", carried(text))
-    assert (again.status_code, again.headers.get("location")) == (303, first.headers["location"])

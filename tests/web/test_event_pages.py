@@ -210,6 +210,10 @@ async def test_a_draft_is_its_writers_own_and_becomes_one_post(
     assert "Tonight" not in (await visitor.get(f"{CLUB}/posts")).text
     late = await visitor.post(review, post | {"draft": form["draft"], "title": "Else", "step": "save_draft"})
     assert (late.status_code, "This post is queued already." in late.text) == (409, True)
+    discard = f"{CLUB}/posts/{link[1]}/discard"
+    for answer in (await visitor.get(discard), await visitor.post(discard, {"seen": "2"})):
+        assert (answer.status_code, "This post is queued already." in answer.text) == (409, True)
+    assert await world.db.pool.fetchval("select count(*) from post_drafts") == 1
 
 
 async def test_a_draft_is_discarded_only_after_the_question_and_at_the_revision_it_showed(

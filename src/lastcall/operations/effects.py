@@ -20,7 +20,7 @@ from lastcall.db.transaction import Transaction
 from lastcall.errors import Invalid
 from lastcall.operations.dependencies import creation_ids, events_of
 from lastcall.operations.schedules import Schedule, read_schedule
-from lastcall.operations.services.asked import check_form, check_rules, read_asked
+from lastcall.operations.services.asked import APPROVAL_KEY, check_form, check_rules, read_asked
 from lastcall.operations.services.basis import hold_connection, hold_events
 from lastcall.operations.services.enqueue import enqueue
 from lastcall.people.actor import Actor
@@ -28,7 +28,7 @@ from lastcall.people.actor import Actor
 OPERATIONS = "operations"
 """What an approval calls this effect."""
 
-_PREPARED = "approval_prepared"
+_PREPARED = f"{APPROVAL_KEY}prepared"
 """In place of a request id, which comes with the approval."""
 
 _HOLD_CLUB = "select from club_gates where club_id = $1 for share"
@@ -63,7 +63,7 @@ class OperationsEffect:
         """Raises ``Invalid`` for what no enqueue would take, whoever asks and whenever."""
         prepared = _read(body, _Body)
         schedule = _schedule(prepared, _Reviewed())
-        check_form(_PREPARED, prepared.payloads, schedule)
+        check_form(_PREPARED, prepared.payloads, schedule, for_approval=True)
         check_rules(read_asked(None, _PREPARED, prepared.payloads, schedule))
 
     async def lock(self, tx: Transaction, club_id: UUID, body: Mapping[str, Any]) -> None:
@@ -94,6 +94,7 @@ class OperationsEffect:
             prepared.payloads,
             _schedule(prepared, confirmed),
             confirm_banned=frozenset(confirmed.confirm_banned),
+            for_approval=True,
         )
         return {
             "requestId": encode_id(made.request_id),
@@ -103,7 +104,7 @@ class OperationsEffect:
 
 
 def _request_key(approval_id: UUID) -> str:
-    return f"approval_{encode_id(approval_id)}"
+    return f"{APPROVAL_KEY}{encode_id(approval_id)}"
 
 
 def _schedule(prepared: _Body, confirmed: _Reviewed) -> Schedule:

@@ -21,6 +21,10 @@ from lastcall.operations.schedules import check_form as check_schedule
 MOST_PAYLOADS = 100
 """A request holds at most so many (ENQ-02)."""
 
+APPROVAL_KEY = "approval_"
+"""How the request ids begin that approvals make, and no others: one that somebody else took would make the approval of
+it impossible."""
+
 _REQUEST_KEY = re.compile(r"[A-Za-z0-9_-]{8,100}")
 
 
@@ -37,12 +41,25 @@ class Asked:
     digest: bytes
 
 
-def check_form(request_key: str, payloads: Sequence[Mapping[str, Any]], schedule: Schedule) -> None:
+def check_form(
+    request_key: str,
+    payloads: Sequence[Mapping[str, Any]],
+    schedule: Schedule,
+    *,
+    for_approval: bool = False,
+) -> None:
     """Raises ``Invalid`` for a request id, a number of payloads or a schedule that never can be right."""
     if _REQUEST_KEY.fullmatch(request_key) is None:
         raise Invalid(
             "request_id_invalid",
             "A request id has 8 to 100 letters, digits, hyphens or underscores.",
+            field="requestId",
+        )
+    if request_key.startswith(APPROVAL_KEY) != for_approval:
+        raise Invalid(
+            "request_id_reserved",
+            f"Request ids that begin with “{APPROVAL_KEY}” are those of approvals.",
+            advice="Choose another request id.",
             field="requestId",
         )
     if not 1 <= len(payloads) <= MOST_PAYLOADS:

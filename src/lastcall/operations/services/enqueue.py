@@ -110,15 +110,17 @@ async def enqueue(
     schedule: Schedule,
     *,
     confirm_banned: Collection[str] = frozenset(),
+    for_approval: bool = False,
 ) -> Enqueued:
     """Store the payloads for the club's connection, all or none, under the actor's authority.
 
     Each payload names its ``kind`` beside the fields of that kind. The same request again, by the same
     person, is answered with what it made the first time; under any other content its ``request_key`` is
-    refused. ``confirm_banned`` are the people whom the actor chose although VRChat names them as banned. Raises
-    ``NotFound`` off the staff, ``NotAllowed``, ``Invalid`` with the field, or ``Conflict``.
+    refused. ``confirm_banned`` are the people whom the actor chose although VRChat names them as banned.
+    ``for_approval``: the ``request_key`` is an approval's, which nobody else may use. Raises ``NotFound`` off
+    the staff, ``NotAllowed``, ``Invalid`` with the field, or ``Conflict``.
     """
-    check_form(request_key, payloads, schedule)
+    check_form(request_key, payloads, schedule, for_approval=for_approval)
     async with db.transaction() as tx:
         standing = await require_staff(tx, actor, club_id, scope=Scope.OPERATIONS)
         asked = read_asked(standing, request_key, payloads, schedule)
