@@ -17,6 +17,8 @@ from lastcall.clubs.permissions import Permission
 from lastcall.clubs.queries import roles_of
 from lastcall.connections.connect import set_features
 from lastcall.connections.states import Feature
+from lastcall.db.limits import Limit
+from lastcall.reads import asking
 from lastcall.testing.clock import TestClock
 from lastcall.testing.staff import change_role
 from lastcall.web.routes import compose
@@ -310,6 +312,39 @@ async def test_what_stands_in_the_way_is_said_in_words(
     assert "switched off" in off.text.lower()
     await world.db.pool.execute("update connections set state = 'disconnected'")
     assert "No VRChat group is connected." in (await visitor.get(f"{MEMBERS}/requests")).text
+
+
+async def test_what_is_already_decided_about_somebody_stands_beside_them(
+    world: World, site: Site, visit: Visit, test_clock: TestClock
+) -> None:
+    visitor = visit("owner")
+    path, text = await shown(world, visitor, "requests", [person(1, "Fox"), person(2, "Owl")])
+    assert "Let in</a>" not in text
+    await world.queue("approve_request", [1])
+    rows = (await visitor.get(path)).text.partition('<h2 id="recent"')[0]
+    fox, owl = rows.split("<strong>Fox</strong>")[1].split("<strong>Owl</strong>")
+    assert re.search(r"Let in</a>.*Pending", fox, re.DOTALL)
+    assert "Pending" not in owl
+    # What was over before the list was read is in the list.
+    settle = "select settle_unsent(club_id, id, 'rejected', 'visibility', lastcall_now()) from operations"
+    await world.db.pool.execute(settle)
+    assert "Failed" in (await visitor.get(path)).text.partition('<h2 id="recent"')[0]
+    await test_clock.advance(timedelta(seconds=60))
+    _, text = await shown(world, visitor, "requests", [person(1, "Fox")])
+    assert "Failed" not in text.partition('<h2 id="recent"')[0]
+
+
+async def test_who_asks_too_often_is_told_when_to_go_on(
+    world: World, site: Site, visit: Visit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(asking, "READS_ASKED", Limit("reads", 1, timedelta(minutes=1)))
+    visitor = visit("owner")
+    await opened(visitor, f"{MEMBERS}/requests")
+    assert (await visitor.get(f"{MEMBERS}/requests")).status_code == 303
+    refused = await visitor.get(f"{MEMBERS}/bans")
+    assert refused.status_code == 429
+    assert "Try again in a minute." in refused.text
+    assert "data-refresh" in refused.text
 
 
 async def test_recent_actions_stand_below_with_the_names_of_the_list(

@@ -9,7 +9,9 @@ from typing import Any
 
 from lastcall.connections.queries import ConnectionCard
 from lastcall.web.awaited import Awaited
+from lastcall.web.members.recent import Recent
 from lastcall.web.members.tabs import Tab
+from lastcall.web.scheduled import Entry
 
 NO_NAME = "Without a name"
 """For a person whose own record VRChat left out."""
@@ -30,6 +32,8 @@ class Row:
     since: datetime | None
     roles: Sequence[RoleTag]
     protected: str
+    lately: Entry | None
+    """What was queued about the person and was not over when the list was read."""
 
     @property
     def line(self) -> str:
@@ -37,19 +41,30 @@ class Row:
         return f"{self.user_id} {self.name}"
 
 
-def rows_of(found: Awaited, tab: Tab, card: ConnectionCard | None, protected: Mapping[str, str]) -> list[Row]:
+def rows_of(
+    found: Awaited, tab: Tab, card: ConnectionCard | None, recent: Recent, protected: Mapping[str, str]
+) -> list[Row]:
     """The people of a fresh read; nobody of any other."""
     if found.read is None:
         return []
     names = {} if card is None else {role.id.lower(): role.name or "" for role in card.roles}
-    return [_row(item, tab, names, protected) for item in found.read.items]
+    since = found.read.observed_at or found.now
+    of_person = {user_id: one for user_id, one in recent.of_person.items() if one.time >= since}
+    return [_row(item, tab, names, protected, of_person) for item in found.read.items]
 
 
-def _row(item: Any, tab: Tab, names: Mapping[str, str], protected: Mapping[str, str]) -> Row:
+def _row(
+    item: Any,
+    tab: Tab,
+    names: Mapping[str, str],
+    protected: Mapping[str, str],
+    of_person: Mapping[str, Entry],
+) -> Row:
     return Row(
         item.user_id,
         item.display_name or NO_NAME,
         getattr(item, tab.moment),
         [RoleTag(role_id, names.get(role_id.lower(), "")) for role_id in getattr(item, "role_ids", ())],
         protected.get(item.user_id.lower(), ""),
+        of_person.get(item.user_id.lower()),
     )

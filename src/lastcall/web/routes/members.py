@@ -30,7 +30,7 @@ from lastcall.web.compose.review import new_request_key
 from lastcall.web.compose.show import show_form, show_review
 from lastcall.web.looks import KINDS as LOOKS
 from lastcall.web.looks import obstacle
-from lastcall.web.members.recent import recent_actions
+from lastcall.web.members.recent import Recent, recent_actions
 from lastcall.web.members.rows import Row, rows_of
 from lastcall.web.members.tabs import (
     ACTIONS,
@@ -48,7 +48,6 @@ from lastcall.web.members.tabs import (
 from lastcall.web.members.where import Where, where_asked, where_read
 from lastcall.web.pages import PageRequest, go_to, is_fragment, joined_fields
 from lastcall.web.room import Web
-from lastcall.web.scheduled import Entry
 
 SAID = {
     "nobody": Invalid(
@@ -65,7 +64,7 @@ class MembersPage:
     card: ConnectionCard | None
     seen: str
     reads_seen: str
-    recent: Sequence[Entry]
+    recent: Recent
 
 
 async def _open(web: Web, visitor: Visitor, slug: str) -> MembersPage:
@@ -114,7 +113,7 @@ async def recent(
     async with web.database.read() as tx:
         found = await look(tx, web, visitor, opened.page, opened.card, read_id)
     tab = None if found.read is None else tab_of_read(found.read.kind.name)
-    rows = [] if tab is None else rows_of(found, tab, opened.card, {})
+    rows = [] if tab is None else rows_of(found, tab, opened.card, opened.recent, {})
     return web.pages.show(
         request,
         "members_recent.html",
@@ -172,7 +171,15 @@ async def people(
             protected = await _protected(tx, opened)
         if found.read is not None and found.read.kind.name not in shown.reads:
             found = replace(found, read=None)
-        return _show(request, web, opened, shown, where, found, rows_of(found, shown, opened.card, protected))
+        return _show(
+            request,
+            web,
+            opened,
+            shown,
+            where,
+            found,
+            rows_of(found, shown, opened.card, opened.recent, protected),
+        )
     try:
         where.check()
         asked = await request_read(web.database, visitor.actor, opened.page.club.id, *where.asks)
@@ -215,7 +222,7 @@ async def review(
         raise Invalid("form_incomplete", "This form is not complete.", advice="Open the list again.")
     if not found.is_fresh:
         return go_to(where.address(opened.page, read=read_id))
-    rows = {row.user_id: row for row in rows_of(found, shown, opened.card, protected)}
+    rows = {row.user_id: row for row in rows_of(found, shown, opened.card, opened.recent, protected)}
     named = [rows[user_id] for user_id in chosen if user_id in rows and not rows[user_id].protected]
     if not named:
         return go_to(where.address(opened.page, read=read_id, said="nobody"))
@@ -269,7 +276,7 @@ def _frame(opened: MembersPage, kinds: Sequence[Kind[Any]]) -> dict[str, Any]:
 def _recent(opened: MembersPage, rows: Sequence[Row] = (), read_id: str = "") -> dict[str, Any]:
     """The recent actions; those about people of the list beside them are shown by name."""
     return {
-        "recent": opened.recent,
+        "recent": opened.recent.entries,
         "seen": opened.seen,
         "names": {row.user_id.lower(): row.name for row in rows},
         "named_by": read_id,
