@@ -238,10 +238,9 @@ async def request_rollups(
     return rollups
 
 
-async def was_queued(tx: Reader, actor: Actor, club_id: UUID, request_keys: Collection[str]) -> bool:
-    """Whether the actor queued a request under one of these ids already; the caller has asked that they are on the
-    staff."""
-    found: bool = await tx.raw.fetchval(_WAS_QUEUED, club_id, actor.person_id, list(request_keys))
+async def was_queued(tx: Reader, club_id: UUID, created_by: UUID, request_keys: Collection[str]) -> bool:
+    """Whether that person queued a request under one of these ids already. Only they may be told."""
+    found: bool = await tx.raw.fetchval(_WAS_QUEUED, club_id, created_by, list(request_keys))
     return found
 
 

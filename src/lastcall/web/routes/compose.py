@@ -214,7 +214,7 @@ async def _over(web: Web, visitor: Visitor, form: Form, made: Review) -> Conflic
     if form.source is None or form.source.is_fresh:
         return None
     async with web.database.read() as tx:
-        if await was_queued(tx, visitor.actor, form.page.club.id, made.request_keys):
+        if await was_queued(tx, form.page.club.id, visitor.actor.person_id, made.request_keys):
             return None
     return Conflict(
         "read_over",
