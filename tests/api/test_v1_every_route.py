@@ -173,6 +173,18 @@ LINES: dict[str, Line] = {
     "PUT /clubs/{club}/connections/{connection_id}/limit": Line(
         right=204, body={"requestsPerMinute": 5}, **OPERATOR
     ),
+    # Before the account is taken out of work, which the connect needs.
+    "GET /clubs/{club}/connection": Line(READ, 200, unknown=404),
+    "POST /clubs/{club}/connections/{connection_id}/check": Line(Scope.CONNECTION, 204),
+    "POST /clubs/{club}/connections/{connection_id}/rejoin": Line(Scope.CONNECTION, 409),
+    "PUT /clubs/{club}/connections/{connection_id}/features/{feature}": Line(
+        Scope.CONNECTION, 204, body={"isOn": False}
+    ),
+    "POST /clubs/{club}/connections/{connection_id}/disconnect": Line(Scope.CONNECTION, 204),
+    "POST /clubs/{club}/connections/{connection_id}/abandon": Line(Scope.CONNECTION, 204),
+    "POST /clubs/{club}/connections": Line(
+        Scope.CONNECTION, 201, body={"groupId": "grp_walked", "features": ["posts"]}
+    ),
     "GET /operator/fleet": Line(right=200, unknown=None, **OPERATOR),
     "PUT /operator/fleet/stop": Line(right=204, unknown=None, body={"isStopped": True}, **OPERATOR),
     "PUT /operator/fleet/limit": Line(right=204, unknown=None, body={"requestsPerMinute": 60}, **OPERATOR),

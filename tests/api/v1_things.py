@@ -64,6 +64,7 @@ async def things(api: Api) -> dict[str, str]:
         "request_id": encode_id(queued.request_id),
         "account_id": encode_id(world.key.account_id),
         "connection_id": encode_id(world.connection_id),
+        "feature": "posts",
         "event_id": encode_id(event.id),
         "link_id": encode_id(event.worlds[0].id),
         "import_id": encode_id(imported.id),

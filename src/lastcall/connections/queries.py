@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from sqlalchemy import Row, text
@@ -11,6 +12,7 @@ from sqlalchemy import Row, text
 from lastcall.connections.evidence import GrantsSeen, grants_of
 from lastcall.connections.states import BASELINE_GRANTS, Feature
 from lastcall.db.transaction import Reader
+from lastcall.protocol.constants import SERVER_EVIDENCE_AGE
 from lastcall.protocol.messages import RoleSeen
 
 USED = """
@@ -53,12 +55,14 @@ class OpenLease:
 class Readiness:
     """A feature: whether the club switched it on, and the VRChat grant it lacks, if evidence says so.
 
-    ``is_known`` is false without evidence of this epoch: then nothing is said about grants.
+    ``is_known`` is false without evidence of this epoch: then nothing is said about grants. ``is_ready``: it is on,
+    nothing stands against sending, and evidence that would be believed now shows the grant.
     """
 
     feature: Feature
     is_on: bool
     is_known: bool
+    is_ready: bool
     missing_grant: str | None
 
 
@@ -121,17 +125,29 @@ async def connection_card(tx: Reader, club_id: UUID) -> ConnectionCard | None:
         obstacle=row.obstacle,
         requests_per_minute=row.requests_per_minute,
         used_last_minute=row.used_last_minute,
-        readiness=tuple(_readiness(feature, row.features, grants) for feature in Feature),
+        readiness=tuple(_readiness(feature, row, grants) for feature in Feature),
         evidence_age=row.evidence_age,
         roles=() if grants is None else grants.roles,
         lease=lease_of(row),
     )
 
 
-def _readiness(feature: Feature, features: list[str], grants: GrantsSeen | None) -> Readiness:
+def _readiness(feature: Feature, row: Row[Any], grants: GrantsSeen | None) -> Readiness:
     grant = BASELINE_GRANTS[feature]
+    is_on = feature.value in row.features
     lacks = grant is not None and grants is not None and not grants.holds(grant)
-    return Readiness(feature, feature.value in features, grants is not None, grant if lacks else None)
+    return Readiness(
+        feature,
+        is_on=is_on,
+        is_known=grants is not None,
+        is_ready=is_on
+        and row.obstacle == "none"
+        and grants is not None
+        and grants.member_status == "member"
+        and not lacks
+        and row.evidence_age <= SERVER_EVIDENCE_AGE,
+        missing_grant=grant if lacks else None,
+    )
 
 
 def lease_of(row: Row[tuple[object, ...]]) -> OpenLease | None:

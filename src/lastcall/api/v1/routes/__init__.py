@@ -6,6 +6,7 @@ from lastcall.api.v1.routes import (
     activity,
     clock,
     clubs,
+    connections,
     events,
     fleet,
     imports,
@@ -41,5 +42,6 @@ HANDLERS = (
     *papers.HANDLERS,
     *people.HANDLERS,
     *reads.HANDLERS,
+    *connections.HANDLERS,
     *fleet.HANDLERS,
 )
