@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Coroutine
+from typing import Any
 from uuid import UUID
 
 import pytest
 from tests.connections.conftest import Site, build_site
 
-from lastcall.connections import allocation, listeners
+from lastcall.connections import accounts, allocation, listeners, reassigning
 from lastcall.connections.accounts import set_account_state
 from lastcall.connections.allocation import allocate_account
 from lastcall.connections.listeners import Coverage, TelemetryFailure, on_telemetry_failure
@@ -123,7 +125,10 @@ async def test_a_reassigned_connection_starts_over_with_its_epoch_and_tells_that
     assert row["next_look_at"] is not None
     assert row["released_at"] is not None
     assert row["lease_generation"] > held.fencing_token
-    assert [(one.connection_id, one.coverage) for one in told] == [(site.connection_id, Coverage.UNKNOWN)]
+    assert [(one.connection_id, one.coverage) for one in told] == [
+        (site.connection_id, Coverage.DEGRADED),  # the quarantine
+        (site.connection_id, Coverage.UNKNOWN),
+    ]
 
 
 async def test_a_named_account_takes_a_club_into_its_headroom_but_not_above_its_capacity(site: Site):
@@ -233,3 +238,41 @@ async def test_without_the_hold_a_retired_account_gets_a_club(site: Site, monkey
     """The twin: the guard is the lock on the account's row."""
     monkeypatch.setattr(allocation, "HOLD", NO_HOLD)
     assert await retire_while_a_club_comes(site) == (None, "retired")
+
+
+async def goes_ahead_of_an_authorization(site: Site, change: Coroutine[Any, Any, object]) -> bool:
+    """Whether the change is through while an authorization of the old account still holds its gates."""
+    async with site.db.pool.acquire() as authorizing, authorizing.transaction():
+        await authorizing.execute("select lock_fleet_and_account_shared($1)", site.account.account_id)
+        await authorizing.execute(
+            "select from connection_gates where connection_id = $1 for share", site.connection_id
+        )
+        changing = asyncio.ensure_future(change)
+        waits = asyncio.create_task(wait_until_blocked(site.db, "", by=authorizing.get_server_pid()))
+        done, _ = await asyncio.wait((changing, waits), return_when=asyncio.FIRST_COMPLETED)
+        waits.cancel()
+    await changing
+    return changing in done
+
+
+async def test_a_takeover_and_a_quarantine_wait_for_an_authorization_under_way(site: Site):
+    await ready_account(site.db, "other", "usr_other")
+    assert not await goes_ahead_of_an_authorization(site, quarantine(site))
+    assert not await goes_ahead_of_an_authorization(site, reassign(site))
+
+
+async def test_without_the_gates_they_go_ahead_of_it(site: Site, monkeypatch):
+    """The twin: the guards are the connection's gate and the account's."""
+
+    async def no_gate(*_: object) -> bool:
+        return True
+
+    async def no_gates(*_: object) -> list[tuple[UUID, UUID]]:
+        return []
+
+    await ready_account(site.db, "other", "usr_other")
+    monkeypatch.setattr(reassigning, "raise_gate", no_gate)
+    monkeypatch.setattr(accounts, "lock_account", no_gate)
+    monkeypatch.setattr(accounts, "raise_gates_of_account", no_gates)
+    assert await goes_ahead_of_an_authorization(site, quarantine(site))
+    assert await goes_ahead_of_an_authorization(site, reassign(site))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from sqlalchemy import select, update
@@ -21,9 +23,22 @@ from lastcall.connections.transitions import REASSIGNED
 from lastcall.db.bus import Hint
 from lastcall.db.clock import NOW
 from lastcall.db.database import Database
+from lastcall.db.transaction import Transaction
 from lastcall.errors import Conflict
 from lastcall.people.actor import Actor, require_operator
 from lastcall.people.holding import hold_operator
+
+_ANEW: dict[str, Any] = {
+    "state": REASSIGNED.to.value,
+    "next_look_at": NOW,
+    "waiting_since": None,
+    "consecutive_failures": 0,
+    "telemetry_failures": 0,
+    "backoff_until": None,
+    "last_fault": None,
+    "updated_at": NOW,
+}
+"""Nothing that the old account met counts against the new one."""
 
 
 async def reassign_connection(
@@ -41,48 +56,16 @@ async def reassign_connection(
         if not await raise_gate(tx, club_id, connection_id):
             raise connection_unknown()
         await hold_operator(tx, actor)
-        row = (
-            await tx.execute(
-                select(Connection.account_id, Connection.state, Connection.epoch).where(
-                    Connection.club_id == club_id, Connection.id == connection_id
-                )
-            )
-        ).one()
-        if ConnectionState(row.state) not in REASSIGNED.leaves:
-            raise Conflict(
-                "connection_over",
-                "This connection has ended or is ending.",
-                advice="Connect the club anew; an account that works is chosen then.",
-            )
-        old = await hold_account(tx, row.account_id)
-        if old.state not in LEAVING:
-            raise Conflict(
-                "account_not_leaving",
-                f"The account {old.alias} is {old.state.words}: it keeps its connections.",
-                advice="Set it to quarantined or retiring first.",
-            )
-        if account_id is None:
-            new = await allocate_account(tx)
-        else:
-            new = (await hold_place(tx, account_id)).account_id
+        old, epoch = await _leaving(tx, club_id, connection_id)
+        new = await _successor(tx, account_id)
         await end_open_leases(tx, [(club_id, connection_id)])
         await tx.execute(
             update(Connection)
             .where(Connection.club_id == club_id, Connection.id == connection_id)
-            .values(
-                account_id=new,
-                state=REASSIGNED.to.value,
-                next_look_at=NOW,
-                waiting_since=None,
-                consecutive_failures=0,
-                telemetry_failures=0,
-                backoff_until=None,
-                last_fault=None,
-                updated_at=NOW,
-            )
+            .values(account_id=new, **_ANEW)
         )
         await telemetry_failed(
-            tx, TelemetryFailure(club_id, connection_id, row.epoch, Coverage.UNKNOWN, "connection_reassigned")
+            tx, TelemetryFailure(club_id, connection_id, epoch, Coverage.UNKNOWN, "connection_reassigned")
         )
         await log(
             tx,
@@ -91,9 +74,39 @@ async def reassign_connection(
             "connection.reassigned",
             "connection",
             connection_id,
-            {"from": str(old.account_id), "to": str(new)},
+            {"from": str(old), "to": str(new)},
         )
-        for account in (old.account_id, new):
+        for account in (old, new):
             tx.publish(work(account))
         tx.publish(Hint(club_id, CONNECTION_TOPIC))
     return new
+
+
+async def _leaving(tx: Transaction, club_id: UUID, connection_id: UUID) -> tuple[UUID, datetime]:
+    """The account that gives the connection away, held, and the epoch. Raises ``Conflict`` when it keeps it."""
+    row = (
+        await tx.execute(
+            select(Connection.account_id, Connection.state, Connection.epoch).where(
+                Connection.club_id == club_id, Connection.id == connection_id
+            )
+        )
+    ).one()
+    if ConnectionState(row.state) not in REASSIGNED.leaves:
+        raise Conflict(
+            "connection_over",
+            "This connection has ended or is ending.",
+            advice="Connect the club anew; an account that works is chosen then.",
+        )
+    account = await hold_account(tx, row.account_id)
+    if account.state not in LEAVING:
+        raise Conflict(
+            "account_not_leaving",
+            f"The account {account.alias} is {account.state.words}: it keeps its connections.",
+            advice="Set it to quarantined or retiring first.",
+        )
+    return account.account_id, row.epoch
+
+
+async def _successor(tx: Transaction, account_id: UUID | None) -> UUID:
+    """The account that takes over, held."""
+    return await allocate_account(tx) if account_id is None else (await hold_place(tx, account_id)).account_id
