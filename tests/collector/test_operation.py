@@ -7,6 +7,7 @@ from collector_bench import Bench
 from scripted_server import Drop, Refusal
 
 from lastcall.protocol import messages as m
+from lastcall.protocol.constants import PROTOCOL_MISMATCH
 from lastcall.protocol.outcomes import Code, Outcome
 from lastcall.protocol.steps import Step
 from lastcall.testing.waiting import eventually
@@ -208,6 +209,29 @@ async def test_what_was_not_reported_is_reported_after_a_restart(bench: Bench) -
     hello = await bench.server.until("hello", 2)
     assert [(known.operation_id, known.is_answered) for known in hello.submissions] == [(operation, True)]
     assert bench.server.completed[operation].outcome is Outcome.SUCCEEDED
+    assert bench.writes() == 1
+
+
+@pytest.mark.parametrize("reads_it", [False, True], ids=["another release", "twin"])
+async def test_a_report_that_a_server_of_another_release_did_not_read_is_made_after_the_upgrade(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, reads_it: bool
+) -> None:
+    """The twin takes that refusal for the last word: then a known outcome becomes an unknown one."""
+
+    async def upgraded(_sent: m.Complete) -> m.Message:
+        raise Refusal(422, PROTOCOL_MISMATCH)
+
+    if reads_it:
+        monkeypatch.setattr("lastcall.collector.reporting.NOT_READ", frozenset())
+    bench.server.handlers["complete"] = upgraded
+    operation = await bench.server.add("assign_role", **bench.role())
+    await bench.server.until("release")
+    await bench.end()
+    del bench.server.handlers["complete"]
+    bench.start()
+    await bench.server.until("hello", 2)
+    await bench.end()
+    assert (operation in bench.server.completed) is not reads_it
     assert bench.writes() == 1
 
 

@@ -19,6 +19,7 @@ from lastcall.collector.journal import Submission
 from lastcall.collector.server import Refused, Unreachable
 from lastcall.collector.waiting import SERVER_BACKOFF, backoff, first_of
 from lastcall.errors import Unavailable
+from lastcall.protocol.constants import PROTOCOL_MISMATCH
 from lastcall.protocol.messages import ClaimRef, Complete, Recorded
 from lastcall.protocol.outcomes import Code, Outcome
 from lastcall.protocol.steps import Step
@@ -27,6 +28,9 @@ _log = structlog.get_logger("lastcall.collector")
 
 NOT_FINAL = frozenset({401, 423, 429})
 """Refusals of the caller, not of the report: it stays in the journal, and a newer key may make it (WRK-08)."""
+
+NOT_READ = frozenset({PROTOCOL_MISMATCH})
+"""Refusals of what nobody looked into: of the journal it is reported by the release that the server speaks with."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +112,7 @@ class Reporter:
             )
         except Refused as refused:
             _log.error("report refused", operation=operation_id, code=refused.code, reason=refused.sentence)
-            if refused.status in NOT_FINAL:
+            if refused.status in NOT_FINAL or refused.code in NOT_READ:
                 return
         else:
             await account.observe(Step.COMPLETE_ANSWERED, operation_id)

@@ -7,6 +7,9 @@ from datetime import timedelta
 PROTOCOL_VERSION = 2
 """Sent as ``Lastcall-Protocol``; the server refuses a collector that speaks another one."""
 
+PROTOCOL_MISMATCH = "protocol_mismatch"
+"""The code of that refusal."""
+
 GRACE = timedelta(minutes=15)
 """How long after its due time an operation may still be sent; the exact boundary is in time (RCV-04)."""
 

@@ -14,7 +14,7 @@ from lastcall.connections.refusals import key_refused
 from lastcall.connections.worker import Worker
 from lastcall.db.ids import decode_id
 from lastcall.errors import Invalid, LastcallError
-from lastcall.protocol.constants import PROTOCOL_VERSION
+from lastcall.protocol.constants import PROTOCOL_MISMATCH, PROTOCOL_VERSION
 from lastcall.protocol.messages import Call, Complete
 
 Sent = TypeVar("Sent", bound=Call)
@@ -69,7 +69,7 @@ def _require_protocol(request: WorkerRequest) -> None:
     spoken = request.headers.get("lastcall-protocol")
     if spoken != str(PROTOCOL_VERSION):
         raise Invalid(
-            "protocol_mismatch",
+            PROTOCOL_MISMATCH,
             f"This server speaks worker protocol {PROTOCOL_VERSION}, the call says “{(spoken or '')[:20]}”.",
             advice=_SAME_VERSION,
             field="Lastcall-Protocol",
