@@ -13,6 +13,7 @@ from lastcall.clock import Clock
 from lastcall.collector.journal import Journal
 from lastcall.collector.memory import Memory
 from lastcall.collector.server import Server
+from lastcall.collector.tally import Tally
 from lastcall.collector.waiting import first_of
 from lastcall.collector.windows import Windows
 from lastcall.protocol.constants import IDENTITY_AGE, LOCAL_WINDOW, RESERVATION_MOST, RETRY_DELAY_LEAST
@@ -70,6 +71,7 @@ class Account:
     paused_until: float = 0.0
     must_say_hello: bool = True
     """The server may hold claims of this process that nobody works on: passes end soon, then hello is said."""
+    tally: Tally = field(default_factory=Tally)
     joined_on: date | None = None
     """The day on which the account was made, once VRChat has said it."""
     identity_asked_at: float | None = None

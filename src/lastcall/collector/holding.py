@@ -9,10 +9,11 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Self
 
-from lastcall.collector.account import Account, BudgetTooLow, NoAllowance
-from lastcall.collector.leases import HeldLease
+from lastcall.collector.account import Account, BudgetTooLow, NoAllowance, Stopping
+from lastcall.collector.leases import HeldLease, LeaseLost
 from lastcall.collector.windows import Slots
 from lastcall.protocol.constants import RETRY_DELAY_LEAST, RETRY_DELAY_USUAL
+from lastcall.vrchat.errors import ProviderFault
 
 
 class Held:
@@ -34,6 +35,14 @@ class Held:
         if now > self.until:
             raise NoAllowance(RETRY_DELAY_LEAST.total_seconds())
         self.slots.charge()
+
+    def may_send(self) -> bool:
+        """The last look before a write's first byte: ``charge`` as a yes or no."""
+        try:
+            self.charge()
+        except (Stopping, NoAllowance, LeaseLost, ProviderFault):
+            return False
+        return True
 
     def __enter__(self) -> Self:
         return self

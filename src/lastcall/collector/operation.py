@@ -7,12 +7,12 @@ most: it is stopped by a guard and reported as not sent, or its intent is on the
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import structlog
 
 from lastcall.collector.account import Account, BudgetTooLow, NoAllowance
+from lastcall.collector.evidence import age_ms, own_evidence
 from lastcall.collector.holding import Held, hold
 from lastcall.collector.leases import HeldLease
 from lastcall.collector.reporting import Report, Reporter, when_sent
@@ -32,10 +32,8 @@ from lastcall.protocol.messages import (
     ClaimRef,
     Defer,
     FriendshipSeen,
-    OwnMemberEvidence,
     Recorded,
     Reject,
-    RoleSeen,
 )
 from lastcall.protocol.outcomes import Code, Outcome
 from lastcall.protocol.steps import Step
@@ -145,6 +143,7 @@ class Operation:
 
     async def _reject(self, code: str) -> None:
         answer = await self._account.call(Reject, Recorded, claim=self._claim, code=code)
+        self._account.tally.operations["rejected"] += 1
         self._log.info("rejected before submission", code=code, state=answer.state)
 
     async def _defer(self, code: str, retry_after: float | None) -> None:
@@ -152,6 +151,7 @@ class Operation:
         delay = RETRY_DELAY_USUAL.total_seconds() if retry_after is None else retry_after
         delay_ms = min(max(delay, RETRY_DELAY_LEAST.total_seconds()) * 1000, DELAY_MOST_MS)
         answer = await self._account.call(Defer, Recorded, claim=self._claim, code=code, delay_ms=delay_ms)
+        self._account.tally.operations["deferred"] += 1
         self._log.info("deferred", code=code, seconds=delay, state=answer.state)
 
     # --- authorization, write
@@ -188,7 +188,7 @@ class Operation:
                 extensions=when_sent(lambda: self._observe(Step.AUTHORIZE_SENT)),
                 claim=self._claim,
                 kind=self._claimed.kind,
-                evidence=self._evidence(planned.seen.own),
+                evidence=own_evidence(planned.seen.own, self._account.clock.boot()),
                 friendship=self._friendship(planned),
             )
         except Refused as refused:
@@ -237,6 +237,7 @@ class Operation:
         except Unavailable as error:
             self._log.error("the answer is not in the journal", reason=error.sentence)
         await self._observe(Step.ANSWER_FSYNCED)
+        self._account.tally.operations[judged.outcome.value] += 1
         self._log.info("written", outcome=judged.outcome.value, code=judged.code)
         await self._report(judged.outcome, judged.code, result, is_journalled=True)
         return await self._told_by(judged)
@@ -248,6 +249,7 @@ class Operation:
         return await self._account.look_into(judged.fault)
 
     async def _not_sent(self, why: str) -> None:
+        self._account.tally.operations["not_sent"] += 1
         self._log.warning("not sent", reason=why)
         await self._report(Outcome.REJECTED, Code.NOT_ATTEMPTED, {}, is_journalled=False)
 
@@ -261,28 +263,14 @@ class Operation:
     def _freshness_ends(self, planned: Planned) -> float:
         return planned.seen.asked_at + WORKER_EVIDENCE_AGE.total_seconds()
 
-    def _evidence(self, seen: OwnMember) -> OwnMemberEvidence:
-        age = self._account.clock.boot() - seen.asked_at
-        return OwnMemberEvidence(
-            age_ms=math.ceil(age * 1000),
-            group_id=seen.group_id,
-            owner_id=seen.owner_id,
-            user_id=seen.user_id,
-            member_status="member",
-            permissions=tuple(sorted(seen.permissions)),
-            role_ids=seen.role_ids,
-            roles=tuple(RoleSeen(id=role.role_id, name=role.name) for role in seen.roles),
-            privacy=seen.privacy,
-        )
-
     def _friendship(self, planned: Planned) -> FriendshipSeen | None:
         """What was read of the target, for kinds that need a friend (BUD-05: the server judges its age too)."""
         read = planned.seen.friendship
         if read is None:
             return None
-        age = self._account.clock.boot() - read.asked_at
         target = planned.write.payload.target_user_id
-        return FriendshipSeen(target_user_id=target, is_friend=read.value, age_ms=math.ceil(age * 1000))
+        age = age_ms(read.asked_at, self._account.clock.boot())
+        return FriendshipSeen(target_user_id=target, is_friend=read.value, age_ms=age)
 
     async def _observe(self, step: Step) -> None:
         await self._account.observe(step, self._claimed.operation_id)

@@ -8,7 +8,7 @@ import structlog
 
 from lastcall import __version__
 from lastcall.collector.account import Account, NoAllowance, Stopping
-from lastcall.collector.failures import tell_failure
+from lastcall.collector.failures import tell, trouble_of
 from lastcall.collector.keep_alive import keep_alive
 from lastcall.collector.leases import LeaseLost
 from lastcall.collector.phases import run_pass
@@ -195,7 +195,7 @@ class AccountRunner:
 
     async def _tell(self, fault: ProviderFault) -> None:
         try:
-            await tell_failure(self._account, fault, None)
+            await tell(self._account, trouble_of(fault), None)
         except (Refused, Unreachable) as error:
             self._log.warning("server", code=error.code, reason=error.sentence)
 

@@ -18,5 +18,6 @@ async def run(current: Pass) -> None:
         current.has_worked = True
         operation = Operation(account, current.reporter, lease, answer.operation, asked_at)
         fault = await operation.run()
+        current.own = operation.own or current.own
         if fault is not None:
             raise fault
