@@ -11,12 +11,36 @@ from typing import Any, Self
 
 import msgspec
 
+from lastcall.collector.server import _NAMES
 from lastcall.collector.state import fresh_id
+from lastcall.protocol import membership as ms
 from lastcall.protocol import messages as m
+from lastcall.protocol import reads as r
+from lastcall.protocol import telemetry as t
 from lastcall.protocol.calls import CALLS
 from lastcall.protocol.outcomes import Outcome
 
+TABLE: dict[str, Any] = {
+    "membership": (ms.Membership, ms.MembershipAnswer),
+    "left": (ms.Left, m.Done),
+    "groups": (ms.Groups, ms.GroupsAnswer),
+    "read_claim": (r.ReadClaim, r.ReadClaimAnswer),
+    "read_complete": (r.ReadComplete, r.ReadRecorded),
+    "read_failed": (r.ReadFailed, r.ReadRecorded),
+    **CALLS,
+}
+_NAMES.update({sent: name for name, (sent, _answered) in TABLE.items()})
 EPOCH = datetime(2026, 1, 2, 3, 4, 5, 678901, UTC)
+
+
+STATES = {
+    "member": "active",
+    "requested": "awaiting_approval",
+    "invited": "awaiting_invite",
+    "banned": "blocked",
+    "userblocked": "blocked",
+}
+"""What follows from the account's standing; any other leaves the state as it is."""
 
 
 class Drop(Exception):
@@ -33,7 +57,10 @@ class Refusal(Exception):
 
 
 class ScriptedServer:
-    """Hands out the operations it is given and says yes to everything, unless a test replaces a handler."""
+    """Hands out the work it is given and says yes to everything, unless a test replaces a handler.
+
+    ``state`` and ``features`` are those of its connection; the state follows what is reported of the account.
+    """
 
     def __init__(self, group_id: str) -> None:
         self.group_id = group_id
@@ -42,6 +69,11 @@ class ScriptedServer:
         self.pending: deque[m.ClaimedOperation] = deque()
         self.handlers: dict[str, Handler] = {}
         self.requests_per_minute = 30
+        self.state = "active"
+        self.features: tuple[str, ...] | None = ("membership_management",)
+        self.reads: deque[r.ClaimedRead] = deque()
+        self.windows: deque[t.AuditWindow] = deque()
+        self.is_look_due = False
         self.completed: dict[str, m.Complete] = {}
         self.url = ""
         self._changed = asyncio.Condition()
@@ -70,6 +102,20 @@ class ScriptedServer:
             self.pending.append(operation)
             self._changed.notify_all()
         return operation.operation_id
+
+    async def ask(self, kind: str, life_ms: int = 60_000, **params: Any) -> str:
+        """Somebody at a screen wants to read something."""
+        read = r.ClaimedRead(read_id=fresh_id(), nonce=fresh_id(), kind=kind, params=params, life_ms=life_ms)
+        async with self._changed:
+            self.reads.append(read)
+            self._changed.notify_all()
+        return read.read_id
+
+    async def look(self) -> None:
+        """A look at the group is due: one more pass, with nothing else to do."""
+        async with self._changed:
+            self.is_look_due = True
+            self._changed.notify_all()
 
     async def until(self, call: str, count: int = 1, within: float = 15.0) -> Any:
         """The ``count``-th call of this name, once it has come."""
@@ -102,18 +148,19 @@ class ScriptedServer:
 
     async def wait(self, _sent: m.Wait) -> m.Message:
         async with self._changed:
-            await self._changed.wait_for(lambda: bool(self.pending))
+            await self._changed.wait_for(lambda: bool(self.pending or self.reads or self.is_look_due))
         return m.WaitAnswer(due=(m.DueConnection(club_id=self.club_id, connection_id=self.connection_id),))
 
     async def lease(self, _sent: m.Lease) -> m.Message:
         self._token += 1
+        self.is_look_due = False
         return m.LeaseAnswer(
             epoch=EPOCH,
             fencing_token=self._token,
             life_ms=300_000,
-            state="active",
+            state=self.state,
             group_id=self.group_id,
-            features=("membership_management",),
+            features=self.features,
             requests_per_minute=self.requests_per_minute,
             account_requests_per_minute=30,
         )
@@ -148,6 +195,42 @@ class ScriptedServer:
     async def defer(self, _sent: m.Defer) -> m.Message:
         return m.Recorded(is_recorded=True, state="pending")
 
+    async def membership(self, sent: ms.Membership) -> m.Message:
+        self.state = STATES.get(sent.group.membership, self.state)
+        return ms.MembershipAnswer(state=self.state)
+
+    async def left(self, _sent: ms.Left) -> m.Message:
+        self.state = "disconnected"
+        return m.Done()
+
+    async def groups(self, _sent: ms.Groups) -> m.Message:
+        served = ms.GroupServed(
+            club_id=self.club_id,
+            connection_id=self.connection_id,
+            group_id=self.group_id,
+            state=self.state,
+            features=self.features or (),
+        )
+        return ms.GroupsAnswer(groups=(served,))
+
+    async def read_claim(self, _sent: r.ReadClaim) -> m.Message:
+        return r.ReadClaimAnswer(read=self.reads.popleft() if self.reads else None)
+
+    async def read_complete(self, _sent: r.ReadComplete) -> m.Message:
+        return r.ReadRecorded(is_recorded=True)
+
+    async def read_failed(self, _sent: r.ReadFailed) -> m.Message:
+        return r.ReadRecorded(is_recorded=True)
+
+    async def sample(self, _sent: t.Sample) -> m.Message:
+        return t.Kept(is_recorded=True)
+
+    async def audit_claim(self, _sent: t.AuditClaim) -> m.Message:
+        return t.AuditClaimAnswer(window=self.windows.popleft() if self.windows else None)
+
+    async def audit_page(self, _sent: t.AuditPage) -> m.Message:
+        return t.Kept(is_recorded=True)
+
     # --- HTTP
 
     async def __aenter__(self) -> Self:
@@ -172,7 +255,7 @@ class ScriptedServer:
                 head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
                 name = head.split()[1].rsplit("/", 1)[1]
                 length = int(head.split("content-length:")[1].split()[0])
-                sent = msgspec.json.decode(await reader.readexactly(length), type=CALLS[name][0])
+                sent = msgspec.json.decode(await reader.readexactly(length), type=TABLE[name][0])
                 status, body = await self._reply(name, sent)
                 head = f"HTTP/1.1 {status} x\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
                 writer.write(head.encode() + body)

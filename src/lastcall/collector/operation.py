@@ -90,8 +90,8 @@ class Operation:
     async def run(self) -> ProviderFault | None:
         """Carry it out as far as it goes; the fault to pass on when the pass has to end with it.
 
-        Raises ``Stopping`` when the process stops before the authorization, ``Refused`` and ``Unreachable``
-        when the server is lost: then nothing was sent that is not in the journal.
+        Raises ``Stopping`` and ``LeaseLost`` when the process stops or the lease is gone before the authorization,
+        ``Refused`` and ``Unreachable`` when the server is lost: then nothing was sent that is not in the journal.
         """
         await self._observe(Step.CLAIM_ANSWERED)
         try:
@@ -105,6 +105,7 @@ class Operation:
             planned = await self._preflight()
             await self._observe(Step.PREFLIGHT_DONE)
             self._account.check()
+            self._lease.check(self._account.clock.boot())
         except BudgetTooLow:
             await self._reject(Code.BUDGET_TOO_LOW)
             return None
