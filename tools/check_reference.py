@@ -8,13 +8,14 @@ import inspect
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import api_reference
 import click
 import kind_reference
 import read_reference
 
-from lastcall import provider_settings, settings
+from lastcall import account_settings, provider_settings, settings
 from lastcall.cli import cli
 
 COMMANDS = Path("docs/reference/commands.md")
@@ -78,29 +79,42 @@ def settings_page() -> str:
     ]
     meanings = described(settings.Settings)
     for field in dataclasses.fields(settings.Settings):
-        if field.name == "providers":
+        if field.name in settings.TABLES:
             continue
         variable = "DATABASE_URL" if field.name == "database_url" else f"LASTCALL_{field.name.upper()}"
         lines.append(f"| `{field.name}` | `{variable}` | {shown(field)} | {meanings[field.name]} |")
-    return "\n".join(lines + providers_section()) + "\n"
+    providers = tables_section(
+        "Providers to sign in with",
+        "provider",
+        "[let people sign in with another account](../how-to/sign-in-providers.md)",
+        provider_settings.ProviderSettings,
+    )
+    accounts = tables_section(
+        "Several accounts in one collector",
+        "account",
+        "[run a collector](../how-to/run-a-collector.md)",
+        account_settings.AccountSettings,
+    )
+    return "\n".join(lines + providers + accounts) + "\n"
 
 
-def providers_section() -> list[str]:
+def tables_section(title: str, noun: str, page: str, kind: type[Any]) -> list[str]:
+    prefix = f"LASTCALL_{noun.upper()}_<NAME>_"
     lines = [
         "",
-        "## Providers to sign in with",
+        f"## {title}",
         "",
-        "Any number of them, each a table `[providers.<name>]` whose name is letters and digits, or variables",
-        "`LASTCALL_PROVIDER_<NAME>_<SETTING>`, which win over the file value by value.",
-        "How to set them up: [let people sign in with another account](../how-to/sign-in-providers.md).",
+        f"Any number of them, each a table `[{noun}s.<name>]` whose name is letters and digits, or variables",
+        f"`{prefix}<SETTING>`, which win over the file value by value.",
+        f"How to set them up: {page}.",
         "",
         "| name | in the environment | default | meaning |",
         "| --- | --- | --- | --- |",
     ]
-    meanings = described(provider_settings.ProviderSettings)
-    for field in dataclasses.fields(provider_settings.ProviderSettings):
+    meanings = described(kind)
+    for field in dataclasses.fields(kind):
         if field.name != "name":
-            variable = f"LASTCALL_PROVIDER_<NAME>_{field.name.upper()}"
+            variable = f"{prefix}{field.name.upper()}"
             default = "" if field.default in (dataclasses.MISSING, None, "") else shown(field)
             lines.append(f"| `{field.name}` | `{variable}` | {default} | {meanings[field.name]} |")
     return lines

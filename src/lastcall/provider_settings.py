@@ -1,13 +1,7 @@
-"""The settings of sign-in providers: a table ``[providers.<name>]`` each, or ``LASTCALL_PROVIDER_<NAME>_…``.
-
-They are a table and not fields of their own, because there may be any number of them. Environment variables
-fill in or replace single values of a table, so that a secret need not stand in a file.
-"""
+"""The settings of sign-in providers: a table ``[providers.<name>]`` each, or ``LASTCALL_PROVIDER_<NAME>_…``."""
 
 from __future__ import annotations
 
-import difflib
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
@@ -15,19 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from lastcall.errors import Invalid
-
-PROVIDER_PREFIX = "LASTCALL_PROVIDER_"
-_NAME = re.compile(r"[a-z][a-z0-9]{0,30}")
-BOOLEANS = {
-    "true": True,
-    "yes": True,
-    "on": True,
-    "1": True,
-    "false": False,
-    "no": False,
-    "off": False,
-    "0": False,
-}
+from lastcall.settings_tables import Given, Tables
 
 
 class ProviderKind(StrEnum):
@@ -57,7 +39,10 @@ class ProviderSettings:
     through, for this provider alone."""
 
 
-_FIELDS = tuple(item.name for item in fields(ProviderSettings) if item.name != "name")
+_TABLES = Tables(
+    "provider", "A", tuple(item.name for item in fields(ProviderSettings) if item.name != "name")
+)
+PROVIDER_PREFIX = _TABLES.prefix
 _LABELS = {ProviderKind.DISCORD: "Discord", ProviderKind.SLACK: "Slack"}
 
 
@@ -65,53 +50,14 @@ def providers_of(
     tables: Mapping[str, Any], environment: Mapping[str, str], file_name: str
 ) -> tuple[ProviderSettings, ...]:
     """Every provider, in the order of their names. Raises ``Invalid`` naming the setting and its place."""
-    given: dict[str, dict[str, tuple[str, Any]]] = {}
-    for name, table in tables.items():
-        where = f"[providers.{name}] in {file_name}"
-        if not isinstance(table, Mapping):
-            raise Invalid("wrong_setting", f"{where} must be a table with a kind.", field="providers")
-        _check_name(name, where)
-        for key, value in table.items():
-            if key not in _FIELDS:
-                raise _unknown(key, where, key)
-            given.setdefault(name, {})[key] = (f"{key} of {where}", value)
-    for variable, value in environment.items():
-        if variable.startswith(PROVIDER_PREFIX):
-            name, key = _split(variable)
-            given.setdefault(name, {})[key] = (variable, value)
-    return tuple(_provider(name, given[name]) for name in sorted(given))
+    given = _TABLES.read(tables, environment, file_name)
+    return tuple(_provider(name, values) for name, values in given.items())
 
 
-def _split(variable: str) -> tuple[str, str]:
-    """``LASTCALL_PROVIDER_GUILD_CLIENT_ID`` is ``client_id`` of ``guild``."""
-    name, _, key = variable.removeprefix(PROVIDER_PREFIX).lower().partition("_")
-    _check_name(name, f"the variable {variable}")
-    if key not in _FIELDS:
-        raise _unknown(variable, "the environment", key)
-    return name, key
-
-
-def _check_name(name: str, where: str) -> None:
-    if not _NAME.fullmatch(name):
-        raise Invalid(
-            "wrong_setting",
-            f"The provider's name in {where} must be a small letter, then small letters and digits, at most 31.",
-            field="providers",
-        )
-
-
-def _unknown(name: str, where: str, key: str) -> Invalid:
-    nearest = difflib.get_close_matches(key, _FIELDS, n=1, cutoff=0.0)[0]
-    return Invalid(
-        "unknown_setting",
-        f"A provider has no setting {name} ({where}); the nearest one is {nearest}.",
-        advice="Correct the name or remove it.",
-        field="providers",
-    )
-
-
-def _provider(name: str, given: Mapping[str, tuple[str, Any]]) -> ProviderSettings:
-    texts = {key: _text(source, value) for key, (source, value) in given.items() if key != "private_network"}
+def _provider(name: str, given: Given) -> ProviderSettings:
+    texts = {
+        key: _TABLES.text(source, value) for key, (source, value) in given.items() if key != "private_network"
+    }
     for key in ("kind", "client_id", "client_secret"):
         if key not in texts:
             raise Invalid("wrong_setting", f"The provider {name} has no {key}.", field="providers")
@@ -124,7 +70,7 @@ def _provider(name: str, given: Mapping[str, tuple[str, Any]]) -> ProviderSettin
             f"The setting {given['kind'][0]} must be one of {kinds}, not {texts['kind']!r}.",
             field="providers",
         ) from error
-    is_private = _boolean(*given["private_network"]) if "private_network" in given else False
+    is_private = _TABLES.boolean(*given["private_network"]) if "private_network" in given else False
     _check_issuer(name, kind, texts.get("issuer"), is_private=is_private)
     return ProviderSettings(
         name=name,
@@ -156,17 +102,3 @@ def _check_issuer(name: str, kind: ProviderKind, issuer: str | None, *, is_priva
             advice="Plain http is let through only with private_network.",
             field="providers",
         )
-
-
-def _text(source: str, value: Any) -> str:
-    if not isinstance(value, str) or not value.strip() or not value.strip().isprintable():
-        raise Invalid("wrong_setting", f"The setting {source} must be text.", field="providers")
-    return value.strip()
-
-
-def _boolean(source: str, value: Any) -> bool:
-    if isinstance(value, bool):
-        return value
-    if isinstance(value, str) and value.strip().lower() in BOOLEANS:
-        return BOOLEANS[value.strip().lower()]
-    raise Invalid("wrong_setting", f"The setting {source} must be true or false.", field="providers")

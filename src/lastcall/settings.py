@@ -20,8 +20,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from lastcall.account_settings import ACCOUNT_PREFIX, AccountSettings, accounts_of
 from lastcall.errors import Invalid
-from lastcall.provider_settings import BOOLEANS, PROVIDER_PREFIX, ProviderSettings, providers_of
+from lastcall.provider_settings import PROVIDER_PREFIX, ProviderSettings, providers_of
+from lastcall.settings_tables import BOOLEANS
 
 PREFIX = "LASTCALL_"
 DATABASE_URL = "DATABASE_URL"
@@ -88,6 +90,10 @@ class Settings:
     """The account's password; it is used to sign in and kept nowhere."""
     vrchat_totp_secret: str | None = field(default=None, repr=False)
     """The secret of the account's authenticator app, from which its codes are made."""
+    accounts: tuple[AccountSettings, ...] = ()
+    """More accounts for the same collector: a table each, see below."""
+    metrics_port: int | None = None
+    """A port on loopback at which a collector shows its figures to Prometheus; 0 takes a free one. Not set: none."""
 
     @property
     def is_https(self) -> bool:
@@ -98,7 +104,9 @@ def _environment_name(name: str) -> str:
     return DATABASE_URL if name == "database_url" else PREFIX + name.upper()
 
 
-_FIELDS = {item.name: item for item in fields(Settings) if item.name != "providers"}
+TABLES = ("providers", "accounts")
+"""The settings that are tables, any number of each."""
+_FIELDS = {item.name: item for item in fields(Settings) if item.name not in TABLES}
 _BY_ENVIRONMENT = {_environment_name(name): name for name in _FIELDS}
 
 
@@ -117,17 +125,21 @@ def load(
     if "port" in given and "public_url" not in given:
         given["public_url"] = ("public_url", f"http://localhost:{given['port'][1]}")
     values = {name: _value(name, source, raw) for name, (source, raw) in given.items()}
-    settings = Settings(**values, providers=providers_of(tables, environment, str(path)))
+    settings = Settings(
+        **values,
+        providers=providers_of(tables["providers"], environment, str(path)),
+        accounts=accounts_of(tables["accounts"], environment, str(path)),
+    )
     _check_ranges(settings, {name: source for name, (source, _) in given.items()})
     return settings
 
 
-def _from_file(path: Path) -> tuple[dict[str, tuple[str, Any]], Mapping[str, Any]]:
-    """The plain settings, and the tables of providers."""
+def _from_file(path: Path) -> tuple[dict[str, tuple[str, Any]], dict[str, Mapping[str, Any]]]:
+    """The plain settings, and the tables by what they are of."""
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        return {}, {}
+        return {}, {kind: {} for kind in TABLES}
     except (OSError, UnicodeDecodeError) as error:
         raise Invalid("settings_unreadable", f"The settings file {path} cannot be read: {error}.") from error
     try:
@@ -136,9 +148,10 @@ def _from_file(path: Path) -> tuple[dict[str, tuple[str, Any]], Mapping[str, Any
         raise Invalid(
             "settings_unreadable", f"The settings file {path} is not valid TOML: {error}."
         ) from error
-    tables = values.pop("providers", {})
-    if not isinstance(tables, Mapping):
-        raise Invalid("wrong_setting", f"providers in {path} must be tables like [providers.discord].")
+    tables = {kind: values.pop(kind, {}) for kind in TABLES}
+    for kind, found in tables.items():
+        if not isinstance(found, Mapping):
+            raise Invalid("wrong_setting", f"{kind} in {path} must be tables like [{kind}.name].")
     for name in values:
         if name not in _FIELDS:
             raise _unknown(name, f"in {path}", str)
@@ -150,7 +163,7 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, tuple[str, An
     for key, value in environment.items():
         if key in _BY_ENVIRONMENT:
             given[_BY_ENVIRONMENT[key]] = (key, value)
-        elif key.startswith(PREFIX) and not key.startswith(PROVIDER_PREFIX):
+        elif key.startswith(PREFIX) and not key.startswith((PROVIDER_PREFIX, ACCOUNT_PREFIX)):
             raise _unknown(key, "in the environment", _environment_name)
     return given
 
@@ -187,8 +200,8 @@ def _value(name: str, source: str, raw: Any) -> Any:
 
 
 def _check_ranges(settings: Settings, sources: Mapping[str, str]) -> None:
-    for name in ("port", "simulator_port"):
-        if not 0 <= getattr(settings, name) <= 65535:
+    for name in ("port", "simulator_port", "metrics_port"):
+        if not 0 <= (getattr(settings, name) or 0) <= 65535:
             raise Invalid(
                 "wrong_setting",
                 f"The setting {sources.get(name, name)} must be a port from 1 to 65535 (0 takes a free one), "

@@ -74,7 +74,7 @@ def test_a_wrong_provider_is_refused_with_its_name(tmp_path: Path, name: str, va
 
 def test_providers_that_are_no_tables_are_refused(tmp_path: Path) -> None:
     (tmp_path / "lastcall.toml").write_text('providers = "discord"\n')
-    with pytest.raises(Invalid, match=r"must be tables like \[providers\.discord\]"):
+    with pytest.raises(Invalid, match=r"must be tables like \[providers\.name\]"):
         load({}, tmp_path)
     (tmp_path / "lastcall.toml").write_text('[providers]\ndiscord = "yes"\n')
     with pytest.raises(Invalid, match=r"\[providers\.discord\] in .* must be a table"):

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from scripted_server import ScriptedServer
 
-from lastcall.collector.main import AccountConfig, CollectorConfig, serve
+from lastcall.collector.config import AccountConfig, CollectorConfig
+from lastcall.collector.main import serve
 from lastcall.collector.state import fresh_id
 from lastcall.protocol.steps import Step
 from lastcall.testing.shared_clock import SharedTime
@@ -18,8 +19,8 @@ from lastcall.vrchat.simulator import BOT_PASSWORD, BOT_TOTP_SECRET, BOT_USERNAM
 from lastcall.vrchat.simulator.edits import edit
 
 
-async def nobody_to_ask(what: str) -> str:
-    raise AssertionError(f"the collector asked for {what}")
+async def nobody_to_ask(name: str, what: str) -> str:
+    raise AssertionError(f"the collector asked for {what} of {name}")
 
 
 @dataclass

@@ -12,7 +12,8 @@ from uuid import UUID
 from collector_bench import nobody_to_ask
 
 from lastcall.clubs.service import add_club
-from lastcall.collector.main import AccountConfig, CollectorConfig, serve
+from lastcall.collector.config import AccountConfig, CollectorConfig
+from lastcall.collector.main import serve
 from lastcall.connections.accounts import NewKey
 from lastcall.connections.connect import connect_club
 from lastcall.connections.states import Feature

@@ -66,6 +66,8 @@ class Account:
     clock: Clock
     stop: asyncio.Event
     observe: Observe
+    name: str
+    """What it is called at the terminal and in the figures."""
     fault: ProviderFault | None = None
     """Why the account may ask VRChat nothing more: signed out, or told to pause until ``paused_until``."""
     paused_until: float = 0.0
@@ -151,6 +153,8 @@ class Account:
             answer = await self.call(
                 Allowance, AllowanceAnswer, amount=amount + owed, lease=lease, is_write=is_write
             )
+            if lease is None:
+                self.windows.account.limit = answer.limit
             if answer.is_granted:
                 for _ in range(owed):
                     self._owed.popleft()
@@ -173,15 +177,15 @@ class Account:
             await self.reserve(1, None, until)
             await self._ask_identity(within=max(0.0, until - self.clock.boot()), is_reserved=True)
 
-    async def prove_identity_unreserved(self, within: float) -> None:
-        """The same now, and no call to the server: at the start, and to keep the session alive.
+    async def prove_identity_unreserved(self, within: float) -> Identity:
+        """The same now, and no call to the server: at the start, and to keep the session alive. Who it is.
 
         What went out is owed: the next reservation without a lease covers it too, if that comes within the minute.
         """
         async with self._identity_lock:
-            await self._ask_identity(within=within, is_reserved=False)
+            return await self._ask_identity(within=within, is_reserved=False)
 
-    async def _ask_identity(self, within: float, *, is_reserved: bool) -> None:
+    async def _ask_identity(self, within: float, *, is_reserved: bool) -> Identity:
         try:
             read = await self._one_proof(self.session.identity, within, is_reserved=is_reserved)
         except AuthRequired:
@@ -189,6 +193,7 @@ class Account:
         except Authentication:
             read = await self._one_proof(self.session.probe, PROBE_WITHIN, is_reserved=False)
         self.joined_on = read.value.joined_on or self.joined_on
+        return read.value
 
     async def _doubt(self, fault: Authentication) -> ProviderFault:
         """Look once more after a 401 anywhere, then say what it was: a session that is over, or a hiccup."""

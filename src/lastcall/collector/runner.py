@@ -154,6 +154,7 @@ class AccountRunner:
             if is_busy or now < self._account.memory.of(key).not_before or self._account.stop.is_set():
                 continue
             self._passes[key] = asyncio.create_task(self._pass(connection))
+            self._account.tally.running = len(self._passes)
             has_begun = True
         if due and not has_begun:
             await self._account.pause(jittered(BREATH))
@@ -181,6 +182,7 @@ class AccountRunner:
             self._log.exception("pass failed", connection=key)
         finally:
             self._passes.pop(key, None)
+            account.tally.running = len(self._passes)
             known = account.memory.of(key)
             if has_failed:
                 known.failed(account.clock.boot(), not_before or 0.0)

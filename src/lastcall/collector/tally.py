@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Tally:
-    """Counts that only grow. ``operations`` by how each left this process, ``reads`` by whether there was an answer,
-    ``faults`` by their code."""
+    """Counts that only grow, but ``running``: the passes under way. ``operations`` by how each left this process,
+    ``reads`` by whether there was an answer, ``faults`` by their code."""
 
+    running: int = 0
     passes: int = 0
     samples: int = 0
     audit_pages: int = 0

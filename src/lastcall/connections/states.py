@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+from lastcall.protocol.constants import FEATURE_GRANTS
+
 
 class AccountState(StrEnum):
     """Where a VRChat account stands. Only a ready one works; all others are *disabled* (WRK-07).
@@ -100,10 +102,5 @@ class Feature(StrEnum):
         return self.value.replace("_", " ").capitalize()
 
 
-BASELINE_GRANTS: dict[Feature, str | None] = {
-    Feature.ANALYTICS: None,
-    Feature.MEMBERSHIP_MANAGEMENT: "group-members-manage",
-    Feature.POSTS: "group-announcement-manage",
-    Feature.INSTANCES: "group-instance-open-create",
-}
+BASELINE_GRANTS: dict[Feature, str | None] = {feature: FEATURE_GRANTS[feature] for feature in Feature}
 """The VRChat grant without which nothing of a feature can work; single kinds may demand more."""

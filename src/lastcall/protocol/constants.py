@@ -74,3 +74,11 @@ RESERVATION_MOST = 10
 
 BODY_BYTES_MOST = 2 * 1024 * 1024
 """The largest message either side reads."""
+
+FEATURE_GRANTS: dict[str, str | None] = {
+    "analytics": None,
+    "membership_management": "group-members-manage",
+    "posts": "group-announcement-manage",
+    "instances": "group-instance-open-create",
+}
+"""The VRChat grant without which nothing of a feature can work, by the feature's name."""

@@ -27,11 +27,12 @@ async def _server(clock: SharedClock, barriers: Path) -> int:
 
 
 async def _collector(clock: SharedClock, barriers: Path) -> int:
-    from lastcall.collector.main import config_from, run_collector
+    from lastcall.collector.config import config_from
+    from lastcall.collector.main import run_collector
     from lastcall.testing.barriers import observer
 
-    async def nobody(what: str) -> str:
-        raise AssertionError(f"there is nobody to ask for {what}")
+    async def nobody(name: str, what: str) -> str:
+        raise AssertionError(f"there is nobody to ask for {what} of {name}")
 
     return await run_collector(config_from(load()), nobody, clock=clock, observe=observer(barriers))
 
