@@ -11,7 +11,6 @@ from typing import Any, Self
 
 import msgspec
 
-from lastcall.collector.server import _NAMES
 from lastcall.collector.state import fresh_id
 from lastcall.protocol import membership as ms
 from lastcall.protocol import messages as m
@@ -20,16 +19,6 @@ from lastcall.protocol import telemetry as t
 from lastcall.protocol.calls import CALLS
 from lastcall.protocol.outcomes import Outcome
 
-TABLE: dict[str, Any] = {
-    "membership": (ms.Membership, ms.MembershipAnswer),
-    "left": (ms.Left, m.Done),
-    "groups": (ms.Groups, ms.GroupsAnswer),
-    "read_claim": (r.ReadClaim, r.ReadClaimAnswer),
-    "read_complete": (r.ReadComplete, r.ReadRecorded),
-    "read_failed": (r.ReadFailed, r.ReadRecorded),
-    **CALLS,
-}
-_NAMES.update({sent: name for name, (sent, _answered) in TABLE.items()})
 EPOCH = datetime(2026, 1, 2, 3, 4, 5, 678901, UTC)
 
 
@@ -255,7 +244,7 @@ class ScriptedServer:
                 head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
                 name = head.split()[1].rsplit("/", 1)[1]
                 length = int(head.split("content-length:")[1].split()[0])
-                sent = msgspec.json.decode(await reader.readexactly(length), type=TABLE[name][0])
+                sent = msgspec.json.decode(await reader.readexactly(length), type=CALLS[name][0])
                 status, body = await self._reply(name, sent)
                 head = f"HTTP/1.1 {status} x\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
                 writer.write(head.encode() + body)
