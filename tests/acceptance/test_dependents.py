@@ -174,8 +174,7 @@ async def test_another_creation_takes_nobodys_place(desk: Desk) -> None:
         invite((await desk.seen(invited))["payload"]["creationOperationId"], 1, 2),
     ):
         body = {"revision": 1, "payload": payload, "schedule": schedule}
-        answer = await desk.call("PUT", f"/operations/{invited}", json=body)
-        assert answer.status_code in (409, 422), answer.text
+        check(await desk.call("PUT", f"/operations/{invited}", json=body), 422, "creation_fixed")
     assert (await desk.seen(invited))["revision"] == 1
 
 

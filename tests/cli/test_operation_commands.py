@@ -171,3 +171,25 @@ async def late_ones(world: World) -> UUID:
     """One that is claimed and one that waits."""
     await world.claimed(invitation(1))
     return await world.one(invitation(2))
+
+
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        (("db", "restored", "--yes"), "database_restored"),
+        (("club", "archive", "club"), "connection_changed"),
+    ],
+)
+def test_a_command_that_ends_an_epoch_rejects_what_was_not_sent_before_it_returns(
+    say: Say, within: Within, command: tuple[str, ...], code: str
+) -> None:
+    """A server learns of it at its next read only, and people look at once."""
+    waiting: UUID = within(lambda world: world.one(invitation(1)))
+    within(known_by_its_name)
+    assert say(*command).exit_code == 0
+    row = within(lambda world: world.row(waiting))
+    assert (row["state"], row["code"]) == ("rejected", code)
+
+
+async def known_by_its_name(world: World) -> None:
+    await world.run("insert into directory (kind, key, club_id) values ('slug', 'club', $1)", world.club_id)

@@ -6,7 +6,7 @@ from typing import Any
 
 import rich_click as click
 
-from lastcall.cli.running import command_body, opened_database, run_owner, write_lines
+from lastcall.cli.running import command_body, go_through, opened_database, run_owner, write_lines
 
 CLUB = click.argument("slug", metavar="CLUB")
 
@@ -179,6 +179,7 @@ async def _live(slug: str, step: Any, outcome: str) -> None:
             club_id = (await club_at(tx, slug)).id
         await step(database, None, club_id)
         await run_owner(retention_refresh_owner(database))
+        await go_through(database)
     click.echo(f"/c/{slug} {outcome}.")
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import rich_click as click
 
-from lastcall.cli.running import command_body, database_address, opened_database, opened_file
+from lastcall.cli.running import command_body, database_address, go_through, opened_database, opened_file
 from lastcall.settings import load
 
 
@@ -52,5 +52,6 @@ async def restored() -> None:
 
     async with opened_database() as database:
         done = await after_restore(database, None)
+        await go_through(database)
     many = "1 connection starts" if done.connections == 1 else f"{done.connections} connections start"
     click.echo(f"{many} a new epoch; unsent work needs a new review.")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from lastcall.cli.running import command_body, opened_database, run_owner
+from lastcall.cli.running import command_body, go_through, opened_database, run_owner
 from lastcall.errors import Invalid
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ async def recover(operation_id: str, nonce: str, expiry: str, dry_run: bool) -> 
     async with opened_database() as database:
         found = await recover_one(database, *asked, dry_run=dry_run)
         if not dry_run:
-            await _go_through(database)
+            await go_through(database)
     if dry_run:
         click.echo(f"{operation_id} would end as “Outcome unknown”. Nothing was changed.")
     else:
@@ -78,7 +78,7 @@ async def late(dry_run: bool, as_json: bool) -> None:
             rows = Late(database, "pending"), Late(database, "claimed")
             for name, source in zip((LATE_PENDING, LATE_CLAIMED), rows, strict=True):
                 await run_owner(BatchOwner(name, source))
-            await _go_through(database)
+            await go_through(database)
             settled = dict(rows[0].settled + rows[1].settled)
     if as_json:
         click.echo(_json({"late": found, "settled": settled, "isDryRun": dry_run}))
@@ -97,15 +97,6 @@ _SETTLED = {
     "cancelled": "cancelled with their event",
     "pending": "moved with their event to a later time",
 }
-
-
-async def _go_through(database: Any) -> None:
-    """What depended on what ended: this process has no scheduler."""
-    from lastcall.deadlines.paged import PagedOwner
-    from lastcall.operations.owners.fanout import Fanouts
-    from lastcall.operations.signals import FANOUT
-
-    await run_owner(PagedOwner(FANOUT, Fanouts(database)))
 
 
 def _instant(text: str) -> datetime:

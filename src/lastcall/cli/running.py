@@ -16,6 +16,7 @@ from lastcall.errors import Invalid, LastcallError, Unavailable
 from lastcall.settings import Settings, load
 
 if TYPE_CHECKING:
+    from lastcall.db.database import Database
     from lastcall.deadlines.owner import Owner
 
 P = ParamSpec("P")
@@ -142,3 +143,14 @@ async def run_owner(owner: Owner) -> None:
             f"It is done, but some of its rows could not be worked on: {result.error}",
             advice="The server tries again by itself when it runs.",
         )
+
+
+async def go_through(database: Database) -> None:
+    """What an ended epoch left, and what depended on what ended: this process has no scheduler."""
+    from lastcall.deadlines.paged import PagedOwner
+    from lastcall.operations.owners.epochs import EndedEpochs
+    from lastcall.operations.owners.fanout import Fanouts
+    from lastcall.operations.signals import EPOCH_CLEANUP, FANOUT
+
+    await run_owner(PagedOwner(EPOCH_CLEANUP, EndedEpochs(database)))
+    await run_owner(PagedOwner(FANOUT, Fanouts(database)))
