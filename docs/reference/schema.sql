@@ -1357,7 +1357,7 @@ begin
     select * into v_times from audit_scan_durations();
     select max(s.ends_at) into v_read_to
       from audit_scans s
-     where s.club_id = p_club and s.connection_id = p_connection and s.epoch = p_epoch;
+     where s.club_id = p_club and s.connection_id = p_connection and s.epoch = p_epoch and s.ends_at > p_epoch;
     v_starts := greatest(coalesce(v_read_to - v_times.overlap, p_epoch), v_now - v_times.back);
     v_ends := least(v_starts + v_times.longest, v_now - v_times.delay);
     if v_ends - greatest(v_read_to, v_starts) < v_times.shortest then
@@ -3915,6 +3915,8 @@ AS $function$
     select s.observed_at
       from telemetry_samples s
      where s.club_id = p_club and s.connection_id = p_connection and s.epoch = p_epoch
+       -- Nothing that was older when it came is kept: so an earlier epoch's samples need not be walked over.
+       and s.observed_at >= p_epoch - interval '15 minutes'
      order by s.observed_at desc
      limit 1
 $function$;

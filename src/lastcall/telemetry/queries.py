@@ -11,11 +11,14 @@ from sqlalchemy import text
 from lastcall.db.transaction import Reader
 from lastcall.telemetry.states import FRESH, CoverageState
 
+# The bounds of observed_at keep it from walking over an earlier epoch's samples: nothing is kept that was older than 15
+# minutes when it came (SAMPLE_AGE_MOST). The group's size comes every few minutes; among 300 looks, some five hours,
+# there is one, or it is not shown.
 _COVERAGE = text("""
     select n.now, 'analytics' = any (c.features) as is_on, w.state, w.started_at, s.observed_at, s.population,
            s.instance_count, m.member_count,
            (select max(a.ends_at) from audit_scans a
-             where a.club_id = c.club_id and a.connection_id = c.id and a.epoch = c.epoch
+             where a.club_id = c.club_id and a.connection_id = c.id and a.epoch = c.epoch and a.ends_at > c.epoch
                and a.finished_at is not null) as log_read_to
     from (select lastcall_now() as now) n
     join connections c on c.club_id = :club_id and c.state <> 'disconnected'
@@ -25,14 +28,20 @@ _COVERAGE = text("""
         select t.observed_at, t.population, t.instance_count
         from telemetry_samples t
         where t.club_id = c.club_id and t.connection_id = c.id and t.epoch = c.epoch
+          and t.observed_at >= c.epoch - interval '15 minutes'
         order by t.observed_at desc
         limit 1) s on true
     left join lateral (
-        select t.member_count
-        from telemetry_samples t
-        where t.club_id = c.club_id and t.connection_id = c.id and t.epoch = c.epoch
-          and t.member_count is not null
-        order by t.observed_at desc
+        select l.member_count
+        from (
+            select t.member_count, t.observed_at
+            from telemetry_samples t
+            where t.club_id = c.club_id and t.connection_id = c.id and t.epoch = c.epoch
+              and t.observed_at >= c.epoch - interval '15 minutes'
+            order by t.observed_at desc
+            limit 300) as l
+        where l.member_count is not null
+        order by l.observed_at desc
         limit 1) m on true
 """)
 

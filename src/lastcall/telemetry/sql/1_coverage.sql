@@ -17,6 +17,8 @@ as $$
     select s.observed_at
       from telemetry_samples s
      where s.club_id = p_club and s.connection_id = p_connection and s.epoch = p_epoch
+       -- Nothing that was older when it came is kept: so an earlier epoch's samples need not be walked over.
+       and s.observed_at >= p_epoch - interval '15 minutes'
      order by s.observed_at desc
      limit 1
 $$;

@@ -53,7 +53,7 @@ begin
     select * into v_times from audit_scan_durations();
     select max(s.ends_at) into v_read_to
       from audit_scans s
-     where s.club_id = p_club and s.connection_id = p_connection and s.epoch = p_epoch;
+     where s.club_id = p_club and s.connection_id = p_connection and s.epoch = p_epoch and s.ends_at > p_epoch;
     v_starts := greatest(coalesce(v_read_to - v_times.overlap, p_epoch), v_now - v_times.back);
     v_ends := least(v_starts + v_times.longest, v_now - v_times.delay);
     if v_ends - greatest(v_read_to, v_starts) < v_times.shortest then
