@@ -11,7 +11,7 @@ from lastcall.clubs.permissions import Permission
 from lastcall.clubs.queries import RoleView, roles_of
 from lastcall.connections.evidence import GrantsSeen
 from lastcall.connections.health import ConnectionHealth, connection_health
-from lastcall.connections.queries import ConnectionCard, connection_card
+from lastcall.connections.queries import ConnectionCard, Readiness, connection_card
 from lastcall.connections.states import BASELINE_GRANTS, USABLE, Feature
 from lastcall.db.transaction import Reader
 from lastcall.operations.kinds import KINDS
@@ -52,6 +52,7 @@ class FeatureView:
 
     feature: Feature
     is_on: bool
+    is_ready: bool
     missing: tuple[Grant, ...]
     needs: tuple[Need, ...]
 
@@ -79,7 +80,7 @@ class Sight:
     def is_fresh(self) -> bool:
         """Whether what is said of grants was read within the last minute, and would be believed now."""
         age = self.card.evidence_age
-        return self.card.obstacle == "none" and age is not None and age < SERVER_EVIDENCE_AGE
+        return age is not None and age <= SERVER_EVIDENCE_AGE
 
     @property
     def is_usable(self) -> bool:
@@ -112,7 +113,7 @@ async def sight_of(tx: Reader, club_id: UUID) -> Sight | None:
         card=card,
         health=health,
         coverage=coverage,
-        features=tuple(_feature(feature, health.grants, is_on=card.is_on(feature)) for feature in Feature),
+        features=tuple(_feature(ready, health.grants) for ready in card.readiness),
         allowlists=tuple(
             Allowlist(role, tuple(sorted(names.get(one, one) for one in role.provider_role_ids)))
             for role in await roles_of(tx, club_id)
@@ -138,11 +139,10 @@ def counted(unsent: Sequence[tuple[str, int]]) -> str:
     return f"{total} action{'s' if total > 1 else ''} ({parts})"
 
 
-def _feature(feature: Feature, grants: GrantsSeen | None, *, is_on: bool) -> FeatureView:
-    baseline = BASELINE_GRANTS[feature]
-    needs = tuple(Need(_grant(code, grants), tuple(uses)) for code, uses in needed_by(feature).items())
-    lacking = (need.grant for need in needs if need.grant.is_held is False)
-    return FeatureView(feature, is_on, tuple(grant for grant in lacking if grant.code == baseline), needs)
+def _feature(ready: Readiness, grants: GrantsSeen | None) -> FeatureView:
+    needs = tuple(Need(_grant(code, grants), tuple(uses)) for code, uses in needed_by(ready.feature).items())
+    missing = tuple(need.grant for need in needs if need.grant.code == ready.missing_grant)
+    return FeatureView(ready.feature, ready.is_on, ready.is_ready, missing, needs)
 
 
 def needed_by(feature: Feature) -> dict[str, list[str]]:
