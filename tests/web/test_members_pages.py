@@ -21,7 +21,7 @@ from lastcall.db.limits import Limit
 from lastcall.reads import asking
 from lastcall.testing.clock import TestClock
 from lastcall.testing.staff import change_role
-from lastcall.web.routes import compose
+from lastcall.web.routes import compose, members
 
 Visit = Callable[..., Visitor]
 MEMBERS = "/c/night-shift/members"
@@ -170,6 +170,20 @@ async def test_a_review_names_everybody_who_was_ticked_as_vrchat_names_them(
     assert re.search(r"good until \d\d:\d\d:\d\d", review.text)
     assert (await visitor.post("/c/night-shift/new/assign_role", carried(review.text))).status_code == 303
     assert [row["targetUserId"] for row in await stored(world)] == [user(1), user(3)]
+
+
+async def test_twin_without_a_look_at_who_is_protected_they_are_reviewed_like_anybody(
+    world: World, site: Site, visit: Visit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def nobody(*_: Any) -> dict[str, str]:
+        return {}
+
+    monkeypatch.setattr(members, "_protected", nobody)
+    await group_seen(world, owner=user(9))
+    visitor = visit("owner")
+    _, text = await shown(world, visitor, "directory", [member(9, "Owl")])
+    review = await begun(visitor, "directory", text, {"act": f"ban_member {user(9)}"})
+    assert "<b>Owl</b>" in review.text
 
 
 async def test_one_button_is_about_the_one_person_beside_it(world: World, site: Site, visit: Visit) -> None:
