@@ -124,7 +124,10 @@ def test_a_database_of_ones_own_is_migrated_when_it_is_said(
     assert CliRunner().invoke(cli, ["person", "add", "ada@example.org"], env=environment).exit_code == 0
 
 
-def test_a_collector_without_account_or_key_says_which_setting_is_missing(say: Say) -> None:
+def test_a_collector_without_account_or_key_says_which_setting_is_missing(
+    say: Say, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LASTCALL_VRCHAT_CONTACT", "ops@club.example")
     refused = say("collector")
     assert refused.exit_code == 1
     assert "LASTCALL_ACCOUNT" in refused.output
@@ -145,7 +148,7 @@ async def test_a_collector_without_a_terminal_does_not_wait_for_an_answer(
 ) -> None:
     monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)
     with pytest.raises(Invalid, match="There is no terminal to ask at"):
-        await ask("password")
+        await ask("account", "password")
 
 
 def test_a_club_goes_through_its_life_by_command(say: Say, club: None) -> None:
