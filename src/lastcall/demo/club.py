@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -13,25 +15,21 @@ from lastcall.access.requests import PersonSubject, record_join_request
 from lastcall.clubs.queries import roles_of
 from lastcall.clubs.service import add_club
 from lastcall.clubs.tables import Club
-from lastcall.connections.accounts import NewKey, add_account, rotate_key, set_account_state
+from lastcall.connections.accounts import add_account, rotate_key, set_account_state
 from lastcall.connections.connect import connect_club
-from lastcall.connections.leases import release_lease, take_lease
-from lastcall.connections.membership import report_membership
-from lastcall.connections.states import AccountState, Feature
+from lastcall.connections.states import USABLE, AccountState, Feature
 from lastcall.connections.switches import set_account_limits, set_connection_limit, set_fleet_limit
 from lastcall.connections.tables import Account, Connection
-from lastcall.connections.worker import LeaseHeld, Worker
+from lastcall.db.bus import Hint
 from lastcall.db.clock import NOW
 from lastcall.db.database import Database
-from lastcall.db.ids import new_id
+from lastcall.errors import Unavailable
 from lastcall.operations.schedules import Fixed, Immediate, Schedule
 from lastcall.operations.services.enqueue import enqueue
 from lastcall.operations.tables import OperationRequest
 from lastcall.people.actor import Actor
 from lastcall.people.service import add_person
 from lastcall.people.tables import Person
-from lastcall.protocol.membership import GroupSeen
-from lastcall.protocol.messages import OwnMemberEvidence
 from lastcall.vrchat.simulator.seed import Seed
 
 EMAIL = "owner@club.example"
@@ -41,6 +39,8 @@ REQUESTS_PER_MINUTE = 600
 the simulator."""
 
 RETENTION = timedelta(days=90)
+_PATIENCE = 60.0
+"""Seconds for the account to come into its group: the sign-in, and a window of the allowance that has to open."""
 
 
 @dataclass(frozen=True)
@@ -77,38 +77,43 @@ async def ensure_club(db: Database, seed: Seed) -> DemoClub:
             owner,
             club_id,
             group_id=seed.group_id,
-            group_name="Night Shift",
             account_id=key.account_id,
             features=[Feature.MEMBERSHIP_MANAGEMENT],
         )
-        await _see_member(db, key, club_id, connection_id, seed)
     await set_fleet_limit(db, owner, REQUESTS_PER_MINUTE)
     await set_account_limits(db, owner, key.account_id, requests_per_minute=REQUESTS_PER_MINUTE)
     await set_connection_limit(db, owner, club_id, connection_id, REQUESTS_PER_MINUTE)
     return DemoClub(owner, club_id, connection_id, key.account_id, key.key)
 
 
-async def _see_member(db: Database, key: NewKey, club_id: UUID, connection_id: UUID, seed: Seed) -> None:
-    """The account is a member of the simulated group from the beginning; here is said what its collector sees."""
-    worker = Worker(key.account_id, key.generation, new_id(), seed.bot_id)
-    given = await take_lease(db, worker, club_id, connection_id)
-    held = LeaseHeld(club_id, connection_id, given.epoch, given.fencing_token)
-    group = GroupSeen(
-        group_id=seed.group_id, name="Night Shift", privacy="default", join_state="open", membership="member"
+async def until_in_group(db: Database, club: DemoClub) -> None:
+    """Return once the collector has brought the account into the group, which the server of this process is told.
+
+    Raises ``Unavailable`` when that takes too long.
+    """
+    told = asyncio.Event()
+    db.bus.subscribe(Hint, lambda _: told.set())
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_PATIENCE):
+            while not await _is_usable(db, club):
+                await told.wait()
+                told.clear()
+            return
+    raise Unavailable(
+        "demo_not_connected",
+        "The demo's account did not come into its group.",
+        advice="Look at the end of collector.log.",
     )
-    evidence = OwnMemberEvidence(
-        age_ms=0,
-        group_id=seed.group_id,
-        owner_id=seed.owner_id,
-        user_id=seed.bot_id,
-        member_status="member",
-        permissions=(),
-        role_ids=(),
-        roles=(),
-        privacy="default",
-    )
-    await report_membership(db, worker, held, group, evidence)
-    await release_lease(db, worker, held)
+
+
+async def _is_usable(db: Database, club: DemoClub) -> bool:
+    async with db.read() as tx:
+        state = await tx.scalar(
+            select(Connection.state).where(
+                Connection.club_id == club.club_id, Connection.id == club.connection_id
+            )
+        )
+    return state in USABLE
 
 
 async def _ensure_owner(db: Database) -> Actor:

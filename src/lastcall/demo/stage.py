@@ -15,7 +15,7 @@ from lastcall.db.embedded import EmbeddedServer, temporary_server
 from lastcall.db.ids import encode_id
 from lastcall.db.migrations import migrate
 from lastcall.demo.children import Child
-from lastcall.demo.club import DemoClub, ensure_club
+from lastcall.demo.club import DemoClub, ensure_club, until_in_group
 from lastcall.schema import SCHEMA
 from lastcall.settings import Settings
 from lastcall.vrchat.simulator.remote import RemoteSimulator
@@ -109,6 +109,7 @@ async def _served(
         say("Starting the collector")
         await running.start_collector(signs_in_anew=True)
         try:
+            await until_in_group(db, club)
             yield running
         finally:
             await running.stop_collector()
