@@ -13,13 +13,14 @@ from collector_bench import nobody_to_ask
 from scripted_server import Refusal, ScriptedServer
 
 from lastcall.collector.config import AccountConfig, CollectorConfig
-from lastcall.collector.main import serve
+from lastcall.collector.main import NOT_SIGNED_IN, serve
 from lastcall.collector.state import fresh_id
-from lastcall.errors import Invalid
+from lastcall.errors import Invalid, LastcallError
 from lastcall.protocol import messages as m
 from lastcall.protocol.constants import KEEP_ALIVE
 from lastcall.testing.shared_clock import SharedTime
 from lastcall.testing.waiting import eventually
+from lastcall.vrchat.errors import ProviderFault
 from lastcall.vrchat.session import Credentials
 from lastcall.vrchat.simulator import BOT_PASSWORD, BOT_TOTP_SECRET, BOT_USERNAME, Simulator
 
@@ -97,10 +98,25 @@ async def test_where_none_can_begin_the_first_reason_is_said(house: House) -> No
         await house.start(accounts=bad)
 
 
-async def test_when_every_account_was_signed_out_the_process_ends_with_one(house: House) -> None:
+@pytest.mark.parametrize("twin", [False, True], ids=["", "twin"])
+async def test_where_none_can_begin_what_vrchat_refused_is_said_before_all_else(
+    house: House, monkeypatch: pytest.MonkeyPatch, twin: bool
+) -> None:
+    """By it a supervisor knows to leave the process down. The twin says the first, and is started again."""
+    if twin:
+        monkeypatch.setattr("lastcall.collector.main._foremost", lambda failed: failed[0])
+    north, south = house.config.accounts
+    unset = dataclasses.replace(north, credentials=Credentials("", ""))
+    wrong = dataclasses.replace(south, credentials=Credentials(BOT_USERNAME, "wrong"))
+    with pytest.raises(LastcallError) as ended:
+        await house.start(accounts=(unset, wrong))
+    assert isinstance(ended.value, ProviderFault) is not twin
+
+
+async def test_when_every_account_was_signed_out_the_process_says_so_by_its_status(house: House) -> None:
     running = house.start()
     await house.server.until("hello", 2)
     house.simulator.world.sessions.clear()
     await house.time.advance(KEEP_ALIVE[1] + timedelta(seconds=5))
-    assert await asyncio.wait_for(running, 15) == 1
+    assert await asyncio.wait_for(running, 15) == NOT_SIGNED_IN
     await eventually(lambda: len(house.server.of("failure")) == 2, within=5)

@@ -9,6 +9,7 @@ from email.utils import format_datetime
 import pytest
 from collector_bench import Bench
 
+from lastcall.collector.main import NOT_SIGNED_IN
 from lastcall.protocol import messages as m
 from lastcall.protocol.constants import RETRY_DELAY_LEAST, WORKER_EVIDENCE_AGE
 from lastcall.protocol.outcomes import Outcome
@@ -120,7 +121,7 @@ async def test_a_session_that_is_over_ends_the_account_with_one_sentence(bench: 
     failure = await bench.server.until("failure")
     assert rejected.code == failure.code == "authentication"
     assert bench.running is not None
-    assert await asyncio.wait_for(bench.running, 15) == 1
+    assert await asyncio.wait_for(bench.running, 15) == NOT_SIGNED_IN
 
 
 async def test_a_denied_allowance_is_waited_for_and_the_identity_proved_anew(bench: Bench) -> None:

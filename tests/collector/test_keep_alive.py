@@ -10,6 +10,7 @@ from collector_bench import Bench
 from scripted_server import Drop, Refusal
 
 from lastcall.collector import keep_alive
+from lastcall.collector.main import NOT_SIGNED_IN
 from lastcall.protocol import messages as m
 from lastcall.protocol.constants import KEEP_ALIVE
 from lastcall.testing.waiting import eventually
@@ -40,7 +41,7 @@ async def test_a_signed_out_account_is_noticed_at_the_start(bench: Bench) -> Non
     arrivals = len(bench.simulator.arrivals)
     bench.start()
     assert bench.running is not None
-    assert await asyncio.wait_for(bench.running, 15) == 1
+    assert await asyncio.wait_for(bench.running, 15) == NOT_SIGNED_IN
     assert bench.server.of("failure")[0].code == "authentication"
     assert len(bench.server.of("hello")) == 1
     assert len(bench.simulator.arrivals) - arrivals == 2, "one look, and one more"
@@ -130,7 +131,7 @@ async def test_a_session_that_ended_while_nothing_was_due_ends_the_account(bench
     failure = await bench.server.until("failure")
     assert failure.code == "authentication"
     assert bench.running is not None
-    assert await asyncio.wait_for(bench.running, 15) == 1
+    assert await asyncio.wait_for(bench.running, 15) == NOT_SIGNED_IN
 
 
 async def test_a_pause_that_it_is_told_of_stops_the_account(bench: Bench) -> None:

@@ -13,6 +13,8 @@ import pytest
 from tests.deploy.conftest import INSTANCE, SYSTEMD, Start, read_until, settings_of, unit
 
 from lastcall.cli.server import FINISH_SECONDS
+from lastcall.collector.config import config_from
+from lastcall.collector.main import NOT_SIGNED_IN
 from lastcall.db.embedded.server import STOP_TIMEOUT
 from lastcall.protocol.constants import CALL_TIMEOUT, TRANSPORT_TIMEOUT
 from lastcall.settings import load
@@ -71,13 +73,28 @@ def test_a_collector_starts_as_its_unit_says_waits_for_a_server_and_stops_well_i
     assert collector.wait(timeout=unit(COLLECTOR).seconds("TimeoutStopSec")) == 0
 
 
+@pytest.mark.kill
+def test_a_collector_whose_sign_in_was_refused_ends_as_its_unit_expects_and_is_not_started_again(
+    start: Start, start_unit: Start, tmp_path: Path
+) -> None:
+    """Each start would be one more refused sign-in; a wrong setting reaches nobody, and is looked at again."""
+    sign_in = signed_in(simulator_of(start, tmp_path)) | {"LASTCALL_VRCHAT_PASSWORD": "wrong"}
+    collector = start_unit(COLLECTOR, settings_of("collector.env") | sign_in)
+    _, said = collector.communicate(timeout=60)
+    assert "VRChat refused this user name and password." in said
+    assert str(collector.returncode) == unit(COLLECTOR).one("RestartPreventExitStatus")
+    assert collector.returncode == NOT_SIGNED_IN
+
+
 @pytest.mark.parametrize("name", ["server.env", "collector.env"])
 def test_every_setting_that_an_environment_file_sets_or_shows_exists_and_has_a_right_value(
     name: str, tmp_path: Path
 ) -> None:
-    given = settings_of(name, with_examples=True)
-    assert given
-    load(given, tmp_path)
+    settings = load(settings_of(name, with_examples=True), tmp_path)
+    if name == "collector.env":
+        assert len(config_from(settings).accounts) == 2
+    else:
+        assert settings.is_https
 
 
 def test_what_is_stopped_gets_the_time_that_it_may_need() -> None:

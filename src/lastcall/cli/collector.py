@@ -7,7 +7,7 @@ import sys
 
 import rich_click as click
 
-from lastcall.cli.running import command_body
+from lastcall.cli.running import command_body, fail
 from lastcall.errors import Invalid
 from lastcall.settings import load
 
@@ -45,17 +45,24 @@ async def ask(name: str, what: str) -> str:
 async def collector(server_url: str | None, sign_in_anew: bool, check: bool) -> None:
     """Run the collector of one account or several.
 
-    Needs LASTCALL_ACCOUNT and LASTCALL_WORKER_KEY, or tables of accounts, in its settings.
+    Needs LASTCALL_ACCOUNT and LASTCALL_WORKER_KEY, or tables of accounts, in its settings. It ends with 77 when VRChat
+    wants a person to sign in; what restarts it should then leave it down.
     """
     from dataclasses import replace
 
     from lastcall.collector.config import config_from
+    from lastcall.vrchat.errors import ProviderFault
 
     config = replace(config_from(load(server_url=server_url)), signs_in_anew=sign_in_anew)
     if check:
         from lastcall.collector.checking import check_collector
 
         sys.exit(await check_collector(config, ask, click.echo))
-    from lastcall.collector.main import run_collector
+    from lastcall.collector.main import NOT_SIGNED_IN, run_collector
 
-    sys.exit(await run_collector(config, ask))
+    try:
+        status = await run_collector(config, ask)
+    except ProviderFault as fault:
+        fail(fault, status=NOT_SIGNED_IN)
+    else:
+        sys.exit(status)

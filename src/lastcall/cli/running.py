@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 
 
-def fail(error: LastcallError) -> None:
-    """Print the error's sentence and advice to stderr and leave with status 1."""
+def fail(error: LastcallError, status: int = 1) -> None:
+    """Print the error's sentence and advice to stderr and leave with ``status``."""
     click.echo(f"lastcall: {error.sentence}", err=True)
     if error.advice:
         click.echo(f"  {error.advice}", err=True)
-    sys.exit(1)
+    sys.exit(status)
 
 
 def command_body(body: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import structlog
 
@@ -20,9 +20,13 @@ from lastcall.collector.state import StateFolder
 from lastcall.collector.status import show_status
 from lastcall.errors import LastcallError
 from lastcall.protocol.steps import Step
-from lastcall.vrchat.errors import AuthRequired
+from lastcall.vrchat.errors import AuthRequired, ProviderFault
 
 _log = structlog.get_logger("lastcall.collector")
+
+NOT_SIGNED_IN = 77
+"""The exit status when a person has to sign in: whoever supervises the process leaves it down, because each start could
+be one more sign-in, and too many lock the account. The number is EX_NOPERM of sysexits.h."""
 
 
 async def log_step(step: Step, operation_id: str) -> None:
@@ -33,9 +37,10 @@ async def log_step(step: Step, operation_id: str) -> None:
 async def run_collector(
     config: CollectorConfig, ask: Ask, *, clock: Clock = SYSTEM_CLOCK, observe: Observe = log_step
 ) -> int:
-    """Run until SIGTERM or SIGINT; 0 then, 1 when every account ended by itself.
+    """Run until SIGTERM or SIGINT; 0 then, ``NOT_SIGNED_IN`` when VRChat ended the session of every account.
 
-    Raises ``Invalid`` or ``Unavailable`` for a state folder, a journal or credentials that cannot be used.
+    Raises ``ProviderFault`` when a sign-in went wrong, ``Invalid`` or ``Unavailable`` for a state folder, a journal or
+    credentials that cannot be used.
     """
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -54,7 +59,7 @@ async def serve(
 ) -> int:
     """Run until ``stop`` is set; what ``run_collector`` does without its signals.
 
-    An account that cannot begin, or ends, leaves the others alone; its reason is raised only where it is the last.
+    An account that cannot begin, or ends, leaves the others alone; a reason is raised only where none is left.
     """
     with opened_house(config, ask, stop, clock, observe) as house:
         accounts, failed = await _opened(house)
@@ -68,10 +73,14 @@ async def serve(
     failed += [end for end in ends if end is not None]
     if len(failed) < len(config.accounts):
         return 0
-    raised = [error for error in failed if not isinstance(error, AuthRequired)]
-    if raised:
-        raise raised[0]
-    return 1
+    if all(isinstance(error, AuthRequired) for error in failed):
+        return NOT_SIGNED_IN
+    raise _foremost(failed)
+
+
+def _foremost(failed: Sequence[LastcallError]) -> LastcallError:
+    """The reason to end with: what VRChat refused, if any, for that alone must not be tried again and again."""
+    return min(failed, key=lambda error: not isinstance(error, ProviderFault))
 
 
 async def _opened(house: House) -> tuple[list[Account], list[LastcallError]]:
@@ -84,7 +93,7 @@ async def _opened(house: House) -> tuple[list[Account], list[LastcallError]]:
         except LastcallError as error:
             failed.append(error)
     if not accounts:
-        raise failed[0]
+        raise _foremost(failed)
     for reason in failed:
         _log.error("account not begun", code=reason.code, reason=reason.sentence, advice=reason.advice)
     return accounts, failed
