@@ -2035,7 +2035,7 @@ AS $function$
            from operations o
           where o.club_id = p_club and o.connection_id = p_connection and o.epoch = p_epoch and o.state = 'claimed'
             and not is_awaited(o.club_id, o.id, o.kind)
-          order by o.id
+          order by o.due_at, o.id
           limit p_limit)
         union all
         (select o.id
@@ -2882,12 +2882,7 @@ CREATE OR REPLACE FUNCTION note_ended_epoch(p_club uuid, p_connection uuid, p_ep
 AS $function$
     insert into ended_epochs (club_id, connection_id, epoch, code, ended_at)
     select p_club, p_connection, p_epoch, p_code, lastcall_now()
-     where exists (
-           select from operations o
-            where o.club_id = p_club and o.connection_id = p_connection and o.epoch = p_epoch and o.state = 'pending')
-        or exists (
-           select from operations o
-            where o.club_id = p_club and o.connection_id = p_connection and o.epoch = p_epoch and o.state = 'claimed')
+     where cardinality(epoch_page(p_club, p_connection, p_epoch, 1)) > 0
         on conflict (club_id, connection_id, epoch) do update set ended_at = ended_epochs.ended_at
     returning ended_at
 $function$;

@@ -15,7 +15,7 @@ def clean_up(model: Model) -> None:
     connection = found[1]
     left = model.left_of(connection)
     awaited = {op.creation.id for op in left if op.creation is not None}
-    claimed = sorted((op for op in left if op.state == "claimed"), key=lambda op: op.id)
+    claimed = sorted((op for op in left if op.state == "claimed"), key=lambda op: (op.due, op.id))
     pending = sorted(
         (op for op in left if op.state == "pending"),
         key=lambda op: (op.lane, op.ready is None, op.ready or op.due, op.id),
