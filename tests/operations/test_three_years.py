@@ -7,10 +7,12 @@ from datetime import date, timedelta
 
 import pytest
 from machine_stage import START, Stage
+from machine_things import CLEAN_UP_PAGE, FAN_OUT_PAGE
 from machine_world import Play
 from three_years import Years
 
 import lastcall.operations.listeners
+import lastcall.operations.owners.epochs
 import lastcall.operations.owners.fanout
 from lastcall.db.database import Database
 
@@ -24,7 +26,8 @@ WEEK = timedelta(weeks=1)
 async def live(url: str, weeks: int, seed: int, monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """So many weeks; how many operations came to which end."""
     lastcall.operations.listeners.register()
-    monkeypatch.setattr(lastcall.operations.owners.fanout, "PAGE", 2)
+    monkeypatch.setattr(lastcall.operations.owners.fanout, "PAGE", FAN_OUT_PAGE)
+    monkeypatch.setattr(lastcall.operations.owners.epochs, "PAGE", CLEAN_UP_PAGE)
     db = await Database.open(url)
     stage = await Stage.open(db)
     try:
