@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from itertools import product
+from pathlib import Path
 
 import pytest
 
+from lastcall.connections import diagram
 from lastcall.connections.states import PASSABLE, USABLE, ConnectionState, GroupVisibility, JoinPolicy
 from lastcall.connections.transitions import (
     DISCONNECT,
@@ -22,6 +24,11 @@ from lastcall.connections.transitions import (
 S = ConnectionState
 LOOKED_AT = PASSABLE - {S.DISCONNECTING}
 JOIN_STATES = ("open", "request", "invite", "closed", "a word of next year")
+
+
+def test_the_page_is_what_the_tables_make():
+    page = Path(__file__).parents[2] / "docs/explanation/connection-states.md"
+    assert page.read_text(encoding="utf-8") == diagram.page()
 
 
 def test_every_state_has_an_answer_to_everything_that_can_be_seen():

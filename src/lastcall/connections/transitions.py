@@ -88,29 +88,45 @@ def visibility_of(privacy: str) -> GroupVisibility:
 
 @dataclass(frozen=True)
 class Move:
-    """A move that no look makes: from which states, to which."""
+    """A move that no look makes: what happens, from which states, and to which."""
 
+    event: str
     leaves: frozenset[ConnectionState]
     to: ConnectionState
 
 
 _LIVING = frozenset(ConnectionState) - {ConnectionState.DISCONNECTING, ConnectionState.DISCONNECTED}
 REJOIN = Move(
+    "somebody lets it join again",
     frozenset({ConnectionState.AWAITING_APPROVAL, ConnectionState.AWAITING_INVITE, ConnectionState.BLOCKED}),
     ConnectionState.CONNECTING,
 )
-"""Staff press "Join again"."""
-REMOVED = Move(USABLE, ConnectionState.AWAITING_INVITE)
-"""A collector was told in the middle of its work that the account is no member."""
-FAILED_OFTEN = Move(frozenset({ConnectionState.ACTIVE}), ConnectionState.DEGRADED)
-"""Three failures in a row."""
-SIGN_IN_LOST = Move(USABLE, ConnectionState.AUTH_REQUIRED)
-"""VRChat takes the account's sign-in no more."""
-SIGNED_IN = Move(frozenset({ConnectionState.AUTH_REQUIRED}), ConnectionState.CONNECTING)
-"""The account is ready again: a look says what it is to the group by now."""
-REASSIGNED = Move(_LIVING, ConnectionState.CONNECTING)
-"""Another account takes over, and has to come in first."""
-DISCONNECT = Move(_LIVING, ConnectionState.DISCONNECTING)
-"""Staff disconnect the group, or the club is archived."""
-LEFT = Move(frozenset({ConnectionState.DISCONNECTING}), ConnectionState.DISCONNECTED)
-"""The account has left the group, or a person ends the wait for it."""
+REMOVED = Move("an action or a read found no membership", USABLE, ConnectionState.AWAITING_INVITE)
+FAILED_OFTEN = Move("three failures in a row", frozenset({ConnectionState.ACTIVE}), ConnectionState.DEGRADED)
+WORKED_AGAIN = Move(
+    "an action's read found a member", frozenset({ConnectionState.DEGRADED}), ConnectionState.ACTIVE
+)
+SIGN_IN_LOST = Move("VRChat refused the account's sign-in", USABLE, ConnectionState.AUTH_REQUIRED)
+SIGNED_IN = Move(
+    "the account is ready again", frozenset({ConnectionState.AUTH_REQUIRED}), ConnectionState.CONNECTING
+)
+REASSIGNED = Move("another account takes over", _LIVING, ConnectionState.CONNECTING)
+DISCONNECT = Move("somebody disconnects, or the club is archived", _LIVING, ConnectionState.DISCONNECTING)
+LEFT = Move(
+    "the account left, or somebody ends it without",
+    frozenset({ConnectionState.DISCONNECTING}),
+    ConnectionState.DISCONNECTED,
+)
+
+MOVES = (
+    REJOIN,
+    REMOVED,
+    FAILED_OFTEN,
+    WORKED_AGAIN,
+    SIGN_IN_LOST,
+    SIGNED_IN,
+    REASSIGNED,
+    DISCONNECT,
+    LEFT,
+)
+"""Every move that no look makes."""
