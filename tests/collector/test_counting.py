@@ -24,8 +24,16 @@ KEPT = """
 """
 
 
-async def look_again(vertical: Vertical) -> None:
-    """Go to the next look, in a part of the minute in which the allowance grants, and wait until it is over."""
+LOOK_STATEMENTS = 45
+"""What docs/explanation/telemetry.md states for one look, with everything that it brings about in the server."""
+
+
+async def look_again(vertical: Vertical) -> int:
+    """Go to the next look, in a part of the minute in which the allowance grants, and wait until it is over.
+
+    Answers how many statements the server sent meanwhile.
+    """
+    asked, before = 1, vertical.database.statements
     pool, now = vertical.database.pool, vertical.time.clock.wall()
     due = await pool.fetchval("select greatest(next_look_at, $1) from connections", now)
     minute = due.replace(second=0, microsecond=0)
@@ -37,12 +45,15 @@ async def look_again(vertical: Vertical) -> None:
     await vertical.time.advance(at - now)
 
     async def is_over() -> bool:
+        nonlocal asked
+        asked += 1
         return await pool.fetchval(
             "select c.next_look_at > lastcall_now() and l.released_at is not null"
             " from connections c join leases l on l.connection_id = c.id"
         )
 
     await eventually(is_over)
+    return vertical.database.statements - before - asked
 
 
 async def seen(vertical: Vertical, wanted: Callable[[CoverageView], bool]) -> CoverageView:
@@ -85,6 +96,9 @@ async def test_a_group_is_counted_without_names_and_what_fails_shows_beside_an_a
     assert await vertical.database.pool.fetchval("select count(*) from audit_entries") > 0
     kept = await vertical.database.pool.fetchval(KEPT)
     assert "usr_" not in kept
+
+    await look_again(vertical)
+    assert 0 < await look_again(vertical) <= LOOK_STATEMENTS
 
     vertical.simulator.arm(
         faults.answer(503), method="GET", path=f"/groups/{seed.group_id}/instances", times=50
