@@ -11,7 +11,7 @@ import pytest
 from tests.connections.conftest import Site, build_site
 
 from lastcall.connections import accounts, allocation, listeners, reassigning
-from lastcall.connections.accounts import set_account_state
+from lastcall.connections.accounts import revoke_key, rotate_key, set_account_state
 from lastcall.connections.allocation import allocate_account
 from lastcall.connections.listeners import Coverage, TelemetryFailure, on_telemetry_failure
 from lastcall.connections.reassigning import reassign_connection
@@ -74,6 +74,15 @@ async def test_an_account_that_does_not_work_or_has_no_room_beside_its_headroom_
         await choose(site)
     assert refusal.value.code == "no_account_free"
     assert "operator" in refusal.value.advice
+
+
+async def test_an_account_that_no_collector_can_run_is_not_chosen(site: Site):
+    await revoke_key(site.db, None, site.account.account_id)
+    with pytest.raises(Conflict) as refusal:
+        await choose(site)
+    assert refusal.value.code == "no_account_free"
+    await rotate_key(site.db, None, site.account.account_id)
+    assert await choose(site) == site.account.account_id
 
 
 async def test_an_account_whose_cooldown_is_over_is_chosen_again(site: Site):

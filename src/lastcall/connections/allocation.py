@@ -32,6 +32,7 @@ _FREE = text("""
         where c.account_id = a.id and c.state <> 'disconnected'
     ) s
     where account_obstacle_of(false, a.kill_switch, a.state, a.cooldown_until, n.now) = 'none'
+      and exists (select from current_key(a.id, a.credential_generation, n.now))
       and s.connections < a.capacity - a.reserved_headroom
       and (cast(:only as uuid) is null or a.id = :only)
     order by s.connections, a.alias
@@ -54,7 +55,7 @@ class AccountHeld:
 
 
 async def allocate_account(tx: Transaction) -> UUID:
-    """Choose and hold the account that serves the fewest connections of those that work and have room beside their
+    """Choose and hold the account that serves the fewest connections of those that work, have a key and have room beside their
     reserved headroom; of equals the first by alias. Raises ``Conflict`` when there is none.
     """
     while True:
