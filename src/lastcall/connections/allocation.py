@@ -55,8 +55,8 @@ class AccountHeld:
 
 
 async def allocate_account(tx: Transaction) -> UUID:
-    """Choose and hold the account that serves the fewest connections of those that work, have a key and have room beside their
-    reserved headroom; of equals the first by alias. Raises ``Conflict`` when there is none.
+    """Choose and hold the account that serves the fewest connections of those that work, have a key and have room
+    beside their reserved headroom; of equals the first by alias. Raises ``Conflict`` when there is none.
     """
     while True:
         account_id: UUID | None = await tx.scalar(_FREE, {"only": None})
