@@ -6,13 +6,11 @@ import re
 from html import unescape
 
 import httpx2
-from test_vertical import vertical
 from vertical import Vertical
 
 from lastcall.people.sign_in import make_sign_in_link, redeem_sign_in_link
 from lastcall.testing.waiting import eventually
 
-__all__ = ["vertical"]
 MEMBERS = "/c/the-club/members"
 HIDDEN = re.compile(r'<input type="hidden" name="(\w+)" value="([^"]*)">')
 PEOPLE = re.compile(r'<textarea name="people" hidden>\n?([^<]*)</textarea>')

@@ -2,48 +2,21 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import AsyncIterator
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from vertical import MANY, Vertical, seed_club
+from vertical import Vertical
 
-from lastcall.cli.server import bind, running_server
 from lastcall.connections.accounts import rotate_key
 from lastcall.connections.switches import (
     set_account_limits,
     set_connection_limit,
     set_connection_switch,
 )
-from lastcall.db.database import Database
 from lastcall.operations.schedules import Fixed
-from lastcall.settings import Settings
-from lastcall.testing.shared_clock import SharedTime
 from lastcall.testing.waiting import eventually
-from lastcall.vrchat.simulator import Simulator, faults
-
-
-@pytest.fixture
-async def vertical(database: Database, tmp_path: Path) -> AsyncIterator[Vertical]:
-    time = SharedTime(tmp_path / "clock", database.url)
-    await time.install()
-    settings = Settings(home=tmp_path / "home")
-    with contextlib.closing(bind("127.0.0.1", 0)) as taken:
-        url = f"http://127.0.0.1:{taken.getsockname()[1]}"
-        async with (
-            Simulator(clock=time.clock) as simulator,
-            running_server(settings, database, clock=time.clock, taken=taken),
-        ):
-            owner, club_id, connection_id, key = await seed_club(database, simulator, MANY)
-            vertical = Vertical(
-                database, simulator, time, url, owner, club_id, connection_id, key, tmp_path / "state"
-            )
-            vertical.start_collector()
-            yield vertical
-            await vertical.stop_collectors()
-    time.clock.close()
+from lastcall.vrchat.simulator import faults
 
 
 async def test_a_batch_a_ban_and_an_invitation_go_all_the_way_once(vertical: Vertical) -> None:

@@ -53,6 +53,12 @@ class Held:
         self.slots.release()
 
 
+def need_budget(lease: HeldLease, amount: int) -> None:
+    """Raise ``BudgetTooLow`` when the lowest limit is below the cost (BUD-02)."""
+    if lease.requests_per_minute < amount:
+        raise BudgetTooLow
+
+
 async def hold(
     account: Account, lease: HeldLease, amount: int, until: float, *, is_write: bool = False
 ) -> Held:
@@ -61,8 +67,7 @@ async def hold(
     Raises ``BudgetTooLow`` before any read or wait (BUD-02), ``NoAllowance``, ``Stopping``, ``LeaseLost``, and what
     is wrong with the account.
     """
-    if lease.requests_per_minute < amount:
-        raise BudgetTooLow
+    need_budget(lease, amount)
     lease.check(account.clock.boot())
     await account.prove_identity(until)
     within = max(0.0, until - account.clock.boot())

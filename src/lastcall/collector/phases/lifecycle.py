@@ -10,6 +10,7 @@ from lastcall.protocol.membership import Left
 from lastcall.protocol.messages import Done
 from lastcall.protocol.outcomes import Code, Outcome
 from lastcall.vrchat import groups
+from lastcall.vrchat.groups import GroupLook
 from lastcall.vrchat.joining import CONNECTING, should_join
 from lastcall.vrchat.writes import Judgement
 
@@ -27,27 +28,27 @@ async def enter(current: Pass) -> None:
         look = await current.look_at_group(held)
     judged = None
     if should_join(current.state, look):
-        judged = await _join(current)
-    await current.report(current.look or look)
+        judged, look = await _join(current)
+    await current.report(look)
     if current.state == CONNECTING:
         code = Code.SCHEMA_DRIFT if judged is None else judged.code or Code.PROVIDER_ERROR
         raise Setback(Trouble(code, "The account did not get into the group."))
 
 
-async def _join(current: Pass) -> Judgement | None:
-    """Join, and look again: only the group says what the account is to it now."""
+async def _join(current: Pass) -> tuple[Judgement | None, GroupLook]:
+    """Join, and look again: only the group says what the account is to it now. Not joined, where an older look is
+    made anew and says otherwise."""
     account, lease = current.account, current.lease
     with await current.hold(JOINING, current.until, is_write=True) as held:
         look = current.fresh_look() or await current.look_at_group(held)
         if not should_join(current.state, look):
-            return None
+            return None, look
         judged = await groups.join(
             account.transport, lease.group_id, account.vrchat_user_id, may_send=held.may_send
         )
         if judged.fault is not None:
             raise judged.fault
-        await current.look_at_group(held)
-    return judged
+        return judged, await current.look_at_group(held)
 
 
 async def leave(current: Pass) -> None:
