@@ -2816,8 +2816,12 @@ begin
     elsif p_connection.state in ('connecting', 'disconnecting') then
         at := p_connection.next_look_at;
         is_spread := false;
-    elsif p_connection.state not in ('active', 'degraded') or not 'analytics' = any (p_connection.features) then
+    elsif p_connection.state not in ('active', 'degraded') then
         at := null;
+        is_spread := false;
+    elsif not 'analytics' = any (p_connection.features) then
+        -- Somebody may have asked for one while the pass was busy with actions, which looks at nothing else.
+        at := case when p_connection.next_look_at > p_claimed_at then p_connection.next_look_at end;
         is_spread := false;
     elsif p_connection.backoff_until > p_now then
         at := p_connection.backoff_until;

@@ -152,6 +152,16 @@ async def test_a_button_brings_a_look_at_once_to_whoever_waits(site):
     assert await next_look(site) is None, "one press is one look"
 
 
+async def test_a_look_that_is_asked_for_during_a_pass_follows_it(site):
+    await set_features(site.db, None, site.club_id, site.connection_id, [])
+    held = await site.lease()
+    await check_now(site.db, None, site.club_id, site.connection_id)
+    await release_lease(site.db, site.worker, held)
+    assert await offered(site) == [Due(site.club_id, site.connection_id)]
+    await a_pass(site)
+    assert await next_look(site) is None
+
+
 async def test_one_person_asks_for_a_few_looks_a_minute(site, test_clock):
     await test_clock.freeze()
     owner = Actor(site.owner_id, "Owner", is_operator=False)

@@ -213,6 +213,7 @@ _OBSTACLES: dict[str, Obstacle] = {
         "This connection is stopped.", "An operator stopped it. What is due is missed after 15 minutes."
     ),
     "connection_state": Obstacle("The connection is not active.", "Nothing is sent until it is again."),
+    "epoch": Obstacle("The group is being disconnected.", "Nothing is sent there any more."),
     "frozen": Obstacle(
         "This connection is frozen.",
         "Its collector knows of something this server does not. An operator must look before anything is sent.",
