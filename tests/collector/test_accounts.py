@@ -14,6 +14,7 @@ from scripted_server import Refusal, ScriptedServer
 
 from lastcall.collector.config import AccountConfig, CollectorConfig
 from lastcall.collector.main import NOT_SIGNED_IN, serve
+from lastcall.collector.runner import AccountRunner
 from lastcall.collector.state import fresh_id
 from lastcall.errors import Invalid, LastcallError
 from lastcall.protocol import messages as m
@@ -120,3 +121,20 @@ async def test_when_every_account_was_signed_out_the_process_says_so_by_its_stat
     await house.time.advance(KEEP_ALIVE[1] + timedelta(seconds=5))
     assert await asyncio.wait_for(running, 15) == NOT_SIGNED_IN
     await eventually(lambda: len(house.server.of("failure")) == 2, within=5)
+
+
+async def test_a_fault_of_ours_with_one_account_leaves_the_other_running(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def blow_up(runner: AccountRunner) -> None:
+        if next(blows, False):
+            raise AssertionError("a fault of ours")
+        await usual(runner)
+
+    blows, usual = iter([True]), AccountRunner._turn
+    monkeypatch.setattr(AccountRunner, "_turn", blow_up)
+    running = house.start()
+    await house.server.until("wait")
+    assert not running.done()
+    house.stop.set()
+    assert await asyncio.wait_for(running, 15) == 0

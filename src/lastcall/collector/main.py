@@ -18,7 +18,7 @@ from lastcall.collector.opening import Ask, House, open_account
 from lastcall.collector.runner import AccountRunner
 from lastcall.collector.state import StateFolder
 from lastcall.collector.status import show_status
-from lastcall.errors import LastcallError
+from lastcall.errors import LastcallError, Unavailable
 from lastcall.protocol.steps import Step
 from lastcall.vrchat.errors import AuthRequired, ProviderFault
 
@@ -106,6 +106,13 @@ async def _run(account: Account) -> LastcallError | None:
         end = await AccountRunner(account).run()
     except LastcallError as error:
         end = error
+    except Exception:  # noqa: BLE001 - a fault of ours with one account must not end the others
+        _log.exception("account failed", account=account.account_id)
+        end = Unavailable(
+            "account_failed",
+            "A fault of Lastcall's own ended this account.",
+            advice="Start the collector again; its log has the trace.",
+        )
     if end is not None:
         _log.error("account ended", account=account.account_id, reason=end.sentence, advice=end.advice)
     return end

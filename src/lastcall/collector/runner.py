@@ -55,9 +55,11 @@ class AccountRunner:
         account = self._account
         await self._reporter.take_up()
         beside = [
-            asyncio.create_task(self._reporter.run()),
-            asyncio.create_task(keep_alive(account, self._stopped_by)),
+            asyncio.create_task(self._reporter.run(), name="reports"),
+            asyncio.create_task(keep_alive(account, self._stopped_by), name="keep-alive"),
         ]
+        for task in beside:
+            task.add_done_callback(self._look_at_end)
         failures = 0
         try:
             while not account.stop.is_set() and not isinstance(account.fault, AuthRequired):
@@ -190,6 +192,11 @@ class AccountRunner:
                 known.went_well()
             if account.must_say_hello or not account.may_ask():
                 self._wake.set()
+
+    def _look_at_end(self, task: asyncio.Task[None]) -> None:
+        """Reports and keep-alive last as long as the account: one that failed must not be missed."""
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._log.error("account failed", task=task.get_name(), exc_info=error)
 
     async def _stopped_by(self, fault: ProviderFault) -> None:
         await self._tell(fault)
