@@ -7,7 +7,7 @@ from collections.abc import Collection
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Row, delete, insert, select, update
+from sqlalchemy import Row, delete, insert, select, text, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from lastcall.clubs.activity import COMMAND_LINE, System, log
@@ -32,7 +32,8 @@ from lastcall.names import valid_name
 from lastcall.people.actor import Actor
 
 GROUP_DIRECTORY = "vrchat_group"
-"""A VRChat group is connected to at most one club: the directory kind under which that is held."""
+"""A VRChat group is connected to at most one club: the directory kind under which that is held, whatever the case in
+which somebody wrote its id."""
 _GROUP = re.compile(r"grp_[A-Za-z0-9_-]{1,96}")
 
 
@@ -67,8 +68,8 @@ async def connect_club(
             account_id = await allocate_account(tx)
         else:
             await hold_place(tx, account_id)
-        inserted = await tx.execute(
-            insert(Connection)
+        epoch = await tx.scalar(
+            upsert(Connection)
             .values(
                 club_id=club_id,
                 id=connection_id,
@@ -80,10 +81,20 @@ async def connect_club(
                 next_look_at=NOW,
                 features=sorted(feature.value for feature in features),
             )
+            .on_conflict_do_nothing(
+                index_elements=[Connection.club_id],
+                index_where=text("state <> 'disconnected'"),
+            )
             .returning(Connection.epoch)
         )
+        if epoch is None:  # while this waited for the account, which both may have chosen
+            raise Conflict(
+                "club_connected",
+                "Somebody else connected this club just now.",
+                advice="Look at the connection page.",
+            )
         await tx.execute(insert(ConnectionGate).values(club_id=club_id, connection_id=connection_id))
-        await epoch_begins(tx, EpochBegin(club_id, connection_id, inserted.scalar_one()))
+        await epoch_begins(tx, EpochBegin(club_id, connection_id, epoch))
         await log(
             tx,
             club_id,
@@ -172,7 +183,9 @@ async def connection_over(tx: Transaction, club_id: UUID, connection_id: UUID) -
     ).one()
     await tx.execute(
         delete(Directory).where(
-            Directory.kind == GROUP_DIRECTORY, Directory.key == row.group_id, Directory.club_id == club_id
+            Directory.kind == GROUP_DIRECTORY,
+            Directory.key == row.group_id.lower(),
+            Directory.club_id == club_id,
         )
     )
     tx.publish(work(row.account_id))
@@ -259,7 +272,7 @@ async def _refuse_connected(tx: Transaction, club_id: UUID) -> None:
 async def _take_group(tx: Transaction, group_id: str, club_id: UUID) -> None:
     taken = await tx.scalar(
         upsert(Directory)
-        .values(kind=GROUP_DIRECTORY, key=group_id, club_id=club_id)
+        .values(kind=GROUP_DIRECTORY, key=group_id.lower(), club_id=club_id)
         .on_conflict_do_nothing()
         .returning(Directory.club_id)
     )

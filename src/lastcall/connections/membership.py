@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID
 
-from sqlalchemy import select, text, update
+from sqlalchemy import func, select, text, update
 
 from lastcall.clubs.activity import System, log
 from lastcall.connections.connect import connection_over
@@ -34,6 +34,7 @@ from lastcall.db.database import Database
 from lastcall.db.transaction import Transaction
 from lastcall.errors import Invalid
 from lastcall.names import NAME_LENGTH
+from lastcall.protocol.constants import WAITING_LOOK
 from lastcall.protocol.membership import GroupSeen
 from lastcall.protocol.messages import OwnMemberEvidence
 from lastcall.protocol.outcomes import Code
@@ -42,6 +43,9 @@ COLLECTOR = System("collector")
 _WAITING = frozenset(
     {ConnectionState.CONNECTING, ConnectionState.AWAITING_APPROVAL, ConnectionState.AWAITING_INVITE}
 )
+# The end of the pass says when it is looked at next. One that never ends, because its lease was taken away or its
+# collector died, must not leave a connection that waits without a moment at which somebody looks.
+_WANTED = func.coalesce(Connection.next_look_at, NOW + WAITING_LOOK)
 
 _STORE = text("""
     select store_own_member_evidence(
@@ -108,7 +112,13 @@ async def report_removed(tx: Transaction, connection: LeasedConnection) -> None:
     await tx.execute(
         update(Connection)
         .where(Connection.club_id == connection.club_id, Connection.id == connection.id)
-        .values(state=REMOVED.to.value, waiting_since=NOW, last_fault=Code.MEMBERSHIP.value, updated_at=NOW)
+        .values(
+            state=REMOVED.to.value,
+            waiting_since=NOW,
+            next_look_at=_WANTED,
+            last_fault=Code.MEMBERSHIP.value,
+            updated_at=NOW,
+        )
     )
     await _moved(tx, connection, REMOVED.to)
 
@@ -179,6 +189,7 @@ async def _record(
             else NOW
             if is_new or connection.waiting_since is None
             else Connection.waiting_since,
+            next_look_at=_WANTED if waits else Connection.next_look_at,
             updated_at=NOW,
         )
     )

@@ -45,7 +45,10 @@ begin
     end if;
 
     perform raise_connection_gate(p_club, p_connection);
-    update connections c set lease_generation = c.lease_generation + 1, last_attempt_at = v_now
+    -- The look that was to come is this pass's; what is there later than its beginning was asked for meanwhile.
+    update connections c
+       set lease_generation = c.lease_generation + 1, last_attempt_at = v_now,
+           next_look_at = case when c.next_look_at > v_now then v_now else c.next_look_at end
      where c.club_id = p_club and c.id = p_connection
     returning c.* into v_connection;
     insert into leases as l

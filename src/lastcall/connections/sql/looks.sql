@@ -25,10 +25,11 @@ end
 $$;
 
 -- The next look at a group whose pass, begun at p_claimed_at, is over, and whether it lies at a phase of its own; null for
--- none. A state that waits is looked at in 3 to 5 minutes, and with every look that finds it unchanged after a longer
--- while, up to an hour; a pass that did not come to look, because the allowance or VRChat stood against it, is wanted
--- still, as is one that has to leave. Where aggregates are read: 30 to 60 seconds after they alone failed (COL-05), after
--- the connection's backoff, and else as protocol/constants.py says. Everything else waits for work, and costs nothing.
+-- none. One that somebody asked for while the pass went on stands: the pass may have looked before. A state that waits
+-- is looked at in 3 to 5 minutes, and with every look that finds it unchanged after a longer while, up to an hour; a pass
+-- that did not come to look, because the allowance or VRChat stood against it, is wanted still, as is one that has to
+-- leave. Where aggregates are read: 30 to 60 seconds after they alone failed (COL-05), after the connection's backoff, and
+-- else as protocol/constants.py says. Everything else waits for work, and costs nothing.
 create or replace function next_look(
     p_connection connections, p_claimed_at timestamptz, p_phase double precision, p_now timestamptz
 )
@@ -39,7 +40,11 @@ declare
     v_waited interval;
 begin
     is_spread := true;
-    if p_connection.state in ('awaiting_approval', 'awaiting_invite')
+    if p_connection.state = any (passable_states())
+       and p_connection.next_look_at > p_claimed_at and p_connection.next_look_at <= p_now then
+        at := p_connection.next_look_at;
+        is_spread := false;
+    elsif p_connection.state in ('awaiting_approval', 'awaiting_invite')
        or p_connection.state = 'connecting' and p_connection.last_success_at >= p_claimed_at then
         v_waited := greatest(
             interval '3 minutes', least(p_now - coalesce(p_connection.waiting_since, p_now), interval '36 minutes'));
