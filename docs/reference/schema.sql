@@ -2808,7 +2808,11 @@ declare
     v_waited interval;
 begin
     is_spread := true;
-    if p_connection.state in ('awaiting_approval', 'awaiting_invite')
+    if p_connection.state = any (passable_states())
+       and p_connection.next_look_at > p_claimed_at and p_connection.next_look_at <= p_now then
+        at := p_connection.next_look_at;
+        is_spread := false;
+    elsif p_connection.state in ('awaiting_approval', 'awaiting_invite')
        or p_connection.state = 'connecting' and p_connection.last_success_at >= p_claimed_at then
         v_waited := greatest(
             interval '3 minutes', least(p_now - coalesce(p_connection.waiting_since, p_now), interval '36 minutes'));
@@ -3876,7 +3880,10 @@ begin
     end if;
 
     perform raise_connection_gate(p_club, p_connection);
-    update connections c set lease_generation = c.lease_generation + 1, last_attempt_at = v_now
+    -- The look that was to come is this pass's; what is there later than its beginning was asked for meanwhile.
+    update connections c
+       set lease_generation = c.lease_generation + 1, last_attempt_at = v_now,
+           next_look_at = case when c.next_look_at > v_now then v_now else c.next_look_at end
      where c.club_id = p_club and c.id = p_connection
     returning c.* into v_connection;
     insert into leases as l
