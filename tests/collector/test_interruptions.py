@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass, field
 from datetime import timedelta
 
 import msgspec
 import pytest
+import structlog
 from collector_bench import Bench
 from scripted_server import Drop, Refusal
 
@@ -16,6 +16,7 @@ from lastcall.collector.state import fresh_id
 from lastcall.protocol import messages as m
 from lastcall.protocol.reads import ClaimedRead
 from lastcall.protocol.telemetry import AuditWindow
+from lastcall.testing.waiting import eventually
 from lastcall.vrchat.simulator import faults
 
 GROUP = "/groups/grp_????????-????-????-????-????????????"
@@ -110,9 +111,9 @@ async def lose_the_lease_at(bench: Bench, place: Place) -> int:
     usual = bench.server.lease
     bench.server.handlers |= {"lease": short, "renew": lost}
     arrivals = await held_at(bench, place)
-    await bench.advance(11)
-    await bench.server.until("renew")
-    await asyncio.sleep(0)
+    with structlog.testing.capture_logs() as lines:
+        await bench.advance(11)
+        await eventually(lambda: any(line["event"] == "lease lost" for line in lines), within=10)
     bench.simulator.release("here")
     await bench.server.until("release")
     return arrivals

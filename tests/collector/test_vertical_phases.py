@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
 
@@ -165,9 +164,19 @@ async def test_a_removed_account_waits_for_people_and_does_not_come_back_by_itse
 async def test_an_idle_connection_without_analytics_asks_nothing_for_an_hour(vertical: Vertical) -> None:
     [operation] = await vertical.enqueue(vertical.role(0))
     assert await vertical.ended(operation) == ("succeeded", None)
-    await asyncio.sleep(0.3)
+    await eventually(lambda: is_given_back(vertical), within=10)
     before = sum("/groups/" in one.path for one in vertical.simulator.arrivals)
-    for _ in range(6):
-        await vertical.advance(600)
-        await asyncio.sleep(0.1)
+    for _ in range(5):
+        proofs = sum(one.path == "/auth/user" for one in vertical.simulator.arrivals)
+        await vertical.advance(725)
+
+        def is_asked(seen: int = proofs) -> bool:
+            return sum(one.path == "/auth/user" for one in vertical.simulator.arrivals) > seen
+
+        await eventually(is_asked, within=10)
     assert sum("/groups/" in one.path for one in vertical.simulator.arrivals) == before
+
+
+async def is_given_back(vertical: Vertical) -> bool:
+    held = await vertical.database.pool.fetchval("select count(*) from leases where released_at is null")
+    return bool(held == 0)
