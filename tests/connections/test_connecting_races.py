@@ -6,7 +6,7 @@ import asyncio
 
 from tests.connections.conftest import build_site
 
-from lastcall.connections.connect import connect_club
+from lastcall.connections.connect import connect_club, set_features
 from lastcall.connections.states import Feature
 from lastcall.errors import Conflict
 from lastcall.testing.locks import wait_until_blocked
@@ -50,3 +50,9 @@ async def test_of_two_clubs_that_connect_one_group_one_is_told_that_it_is_taken(
     )
     refused = [one for one in ended if isinstance(one, BaseException)]
     assert [getattr(one, "code", one) for one in refused] == ["group_taken"]
+
+
+async def test_a_feature_that_is_named_twice_is_switched_on_once(site):
+    twice = [Feature.POSTS, Feature.POSTS]
+    await set_features(site.db, None, site.club_id, site.connection_id, twice)
+    assert await site.db.pool.fetchval("select features from connections") == ["posts"]

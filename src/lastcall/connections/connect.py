@@ -79,7 +79,7 @@ async def connect_club(
                 state=ConnectionState.CONNECTING.value,
                 epoch=NOW,
                 next_look_at=NOW,
-                features=sorted(feature.value for feature in features),
+                features=sorted({feature.value for feature in features}),
             )
             .on_conflict_do_nothing(
                 index_elements=[Connection.club_id],
@@ -102,7 +102,7 @@ async def connect_club(
             "connection.connected",
             "connection",
             connection_id,
-            {"group_id": group_id, "features": sorted(features)},
+            {"group_id": group_id, "features": sorted(set(features))},
         )
         tx.publish(work(account_id))
         tx.publish(Hint(club_id, CONNECTION_TOPIC))
@@ -197,7 +197,7 @@ async def set_features(
 ) -> None:
     """Choose what Lastcall may do in the group. Unsent work of a feature that is off is refused when its turn
     comes; a group whose aggregates are read from now on is looked at at once."""
-    chosen = sorted(feature.value for feature in features)
+    chosen = sorted({feature.value for feature in features})
     async with db.transaction() as tx:
         await require_connection_manager(tx, actor, club_id)
         row = await _held(tx, club_id, connection_id)

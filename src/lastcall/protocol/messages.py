@@ -33,6 +33,7 @@ Token = Annotated[int, Meta(ge=1, le=2**63 - 1)]
 Count = Annotated[int, Meta(ge=0, le=1_000_000)]
 CodeText = Annotated[str, Meta(pattern=r"^[a-z0-9_]{1,100}\Z")]
 Short = Annotated[str, Meta(min_length=1, max_length=200)]
+ReleaseName = Annotated[str, Meta(pattern=r"^[!-~]{1,200}\Z")]
 Text = Annotated[str, Meta(max_length=600)]
 ProviderId = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{1,100}\Z")]
 ProviderIds = Annotated[tuple[ProviderId, ...], Meta(max_length=200)]
@@ -98,7 +99,7 @@ class Hello(Call, frozen=True, kw_only=True):
 
     journal_id: Id
     is_journal_intact: bool
-    release: Short
+    release: ReleaseName
     joined_on: date | None = None
     submissions: Annotated[tuple[KnownSubmission, ...], Meta(max_length=5000)] = ()
 

@@ -36,7 +36,7 @@ _COMPLETE = """
         $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)
 """
 _FAIL = "select * from fail_read($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"
-_ASKED = "select kind, params::text as params from provider_reads where club_id = $1 and id = $2"
+_ASKED = "select kind, params::text as params from provider_reads where club_id = $1 and id = $2 and account_id = $3"
 
 _NEEDS = (
     [kind.name for kind in KINDS.values()],
@@ -111,8 +111,9 @@ class ReadSteps:
         out). A page that breaks the bounds of what was asked fails the read and raises ``Invalid``.
         """
         arrived = self.clock.boot() if arrived is None else arrived
-        # What was asked for never changes, so it needs no lock; whether this worker may answer it is judged below.
-        asked = await self._db.pool.fetchrow(_ASKED, held.club_id, held.read_id)
+        # What was asked for never changes, so it needs no lock; whether this worker may answer it is judged below. What
+        # another account was asked for, not even its kind, is nothing to this one.
+        asked = await self._db.pool.fetchrow(_ASKED, held.club_id, held.read_id, worker.account_id)
         kind = None if asked is None else KINDS.get(asked["kind"])
         if asked is None or kind is None:
             return False

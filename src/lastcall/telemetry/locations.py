@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from lastcall.errors import Invalid
 
 _PLACE = re.compile(
-    r"(?P<world>[A-Za-z0-9_-]{1,100}):(?P<name>[^~\s:/?#\\%]{1,100})(?P<tags>(?:~[^~\s]{1,200})*)"
+    r"(?P<world>[A-Za-z0-9_-]{1,100}):(?P<name>[^~\s:/?#\\%\x00-\x1f\x7f-\x9f]{1,100})"
+    r"(?P<tags>(?:~[^~\s\x00-\x1f\x7f-\x9f]{1,200})*)"
 )
 _GROUP = re.compile(r"group\((?P<group>[A-Za-z0-9_-]{1,100})\)")
 PERSON = "usr_"
