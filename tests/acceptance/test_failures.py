@@ -61,8 +61,10 @@ async def test_twin_a_delay_that_is_cut_short_asks_vrchat_before_it_wants_it(
 ) -> None:
     monkeypatch.setattr(failures, "COOLDOWN_MOST", timedelta(hours=1))
     await throttled(desk)
+    wanted = await desk.clock.now() + RETRY_AFTER
     await desk.pass_by(timedelta(hours=1))
     await desk.collector.take()
+    assert await desk.clock.now() < wanted
 
 
 async def test_a_throttle_without_a_time_rests_for_a_minute(desk: Desk) -> None:

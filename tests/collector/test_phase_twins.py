@@ -176,3 +176,4 @@ async def test_without_vrchats_own_delay_it_is_asked_again_too_soon(
     await bench.server.look()
     await bench.advance(20)
     await eventually(lambda: len(bench.server.of("release")) == 2, within=10)
+    assert bench.reads("/instances") == 2

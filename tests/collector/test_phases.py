@@ -311,3 +311,4 @@ async def test_a_fault_in_one_connection_does_not_end_the_others(
     await bench.server.until("release")
     await bench.time.run_at(20)
     await eventually(lambda: len(bench.server.of("complete")) == 1, within=15)
+    assert next(blows, None) is None, "the fault of the first pass came"

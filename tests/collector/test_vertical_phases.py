@@ -97,13 +97,13 @@ async def test_a_read_is_answered_by_the_collector_that_it_wakes(vertical: Verti
         vertical.database, vertical.owner, vertical.club_id, "members", {"n": 5, "offset": 0}
     )
 
-    async def answered() -> bool:
-        state = await vertical.database.pool.fetchval(
-            "select state from provider_reads where id = $1", asked.id
+    async def state() -> str | None:
+        found = await vertical.database.pool.fetchval(
+            "select state from provider_reads where id = $1 and state not in ('pending', 'running')", asked.id
         )
-        return bool(state == "succeeded")
+        return None if found is None else str(found)
 
-    await eventually(answered, within=20)
+    assert await eventually(state, within=20) == "succeeded"
 
 
 async def test_aggregates_and_audit_log_arrive_and_one_of_them_failing_costs_the_actions_nothing(
@@ -143,6 +143,7 @@ async def test_aggregates_and_audit_log_arrive_and_one_of_them_failing_costs_the
         return await samples() > before and not await has_failed()
 
     await passing(vertical, goes_on, minutes=2)
+    assert await state_is(vertical, "active")
 
 
 async def test_a_removed_account_waits_for_people_and_does_not_come_back_by_itself(

@@ -118,6 +118,7 @@ async def test_a_running_server_rejects_it_all_at_once_and_then_asks_nothing_mor
         await eventually(is_through)
     finally:
         await scheduler.stop()
+    assert (await owner_named(world, "epoch_cleanup").next_deadline()).deadline is None
 
 
 # --- reconnect and restore -------------------------------------------------------------------------------------
