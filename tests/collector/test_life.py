@@ -67,11 +67,13 @@ async def succeeds(vertical: Vertical) -> None:
     assert await vertical.ended(operation, WINDOW) == ("succeeded", None)
 
 
-@pytest.mark.clause("COL-09")
+@pytest.mark.clause("COL-01", "COL-09")
 async def test_an_account_leaves_joins_an_open_group_again_and_works_there(vertical: Vertical) -> None:
     await connect_anew(vertical, "open")
     await until(vertical, "active")
     assert is_member(vertical)
+    written = [entry.action for entry in vertical.simulator.ledger.of()]
+    assert written == ["group.member.leave", "group.member.join"]
     await succeeds(vertical)
     name = await vertical.database.pool.fetchval(
         "select group_name from connections where id = $1", vertical.connection_id
@@ -88,6 +90,7 @@ async def test_where_people_decide_the_account_asks_and_waits_and_works_once_it_
     change(vertical, "add_member", user_id=vertical.simulator.seed.bot_id)
     await vertical.advance(5 * 60)
     await until(vertical, "active")
+    assert is_member(vertical)
     await succeeds(vertical)
 
 
