@@ -6,7 +6,6 @@ from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
-from test_vertical import vertical
 from vertical import Vertical
 
 from lastcall.connections.features import switch_feature
@@ -16,7 +15,6 @@ from lastcall.telemetry.states import CoverageState
 from lastcall.testing.waiting import eventually
 from lastcall.vrchat.simulator import faults
 
-__all__ = ["vertical"]
 KEPT = """
     select (select string_agg(to_jsonb(s)::text, ' ') from telemetry_samples s)
         || (select string_agg(to_jsonb(i)::text, ' ') from telemetry_instances i)
