@@ -21,7 +21,7 @@ from lastcall.deadlines.outbox import MOST, Message, Outbox, UnclearSignal, payl
 from lastcall.deadlines.scheduler import Scheduler
 from lastcall.deadlines.signals import Missed, Signal
 from lastcall.deadlines.sweep import SweepOwner
-from lastcall.deadlines.wake import WakeChannel
+from lastcall.deadlines.wake import WakeChannel, telling
 from lastcall.testing.fake_clock import FakeClock
 from lastcall.testing.proxy import Cut, CuttingProxy
 from lastcall.testing.waiting import WITHIN, eventually
@@ -232,3 +232,20 @@ def test_a_long_outage_is_told_in_one_message() -> None:
     assert list(kept[:2]) == [Missed(), UnclearSignal("rows", 5)]
     assert len(kept) < 20
     assert outbox.take() == ()
+
+
+async def test_what_a_command_of_the_host_commits_is_heard_by_those_who_listen(database_url: str) -> None:
+    db = await Database.open(database_url)
+    async with process(database_url) as server:
+        server.heard.clear()
+        said = {Signal("rows", DUE), Signal("other"), CacheDrop("keys", "a"), Hint(CLUB, "scheduled")}
+        async with telling(db), db.transaction() as tx:
+            for message in said:
+                tx.publish(message)
+        await eventually(lambda: set(server.heard) >= said)
+        with pytest.raises(KeyError):
+            async with telling(db):
+                db.bus.deliver([Signal("late")])
+                raise KeyError("the command failed after its first commit")
+        await eventually(lambda: Signal("late") in server.heard)
+    await db.close()

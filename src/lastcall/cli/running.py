@@ -102,7 +102,7 @@ async def database_address(
 
 @asynccontextmanager
 async def opened_database() -> AsyncIterator[Any]:
-    """The database for one command.
+    """The database for one command; servers with the wake channel hear at its end what it changed.
 
     An embedded one is brought up to date on the way; any other is left alone, because others may be using it. What
     rooms hang on each other is in force, as in the server.
@@ -110,6 +110,7 @@ async def opened_database() -> AsyncIterator[Any]:
     from lastcall.app import register
     from lastcall.db.database import Database
     from lastcall.db.migrations import current, head, migrate
+    from lastcall.deadlines.wake import telling
     from lastcall.schema import SCHEMA
 
     register()
@@ -125,7 +126,8 @@ async def opened_database() -> AsyncIterator[Any]:
             )
         database = await Database.open(url, pool_size=2)
         try:
-            yield database
+            async with telling(database):
+                yield database
         finally:
             await database.close()
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from datetime import timedelta
 
 import asyncpg
@@ -31,6 +31,8 @@ REREAD_EVERY = timedelta(days=1)
 
 SEND_TIMEOUT = 10.0
 """Seconds for one NOTIFY, which never waits for anything but its flush."""
+
+_SAY = "select pg_notify($1, $2)"
 
 log = structlog.get_logger()
 
@@ -116,7 +118,7 @@ class WakeChannel:
     async def _send(self, connection: Connection, messages: Sequence[Message]) -> None:
         try:
             for payload in payloads(messages):
-                await connection.execute("select pg_notify($1, $2)", CHANNEL, payload, timeout=SEND_TIMEOUT)
+                await connection.execute(_SAY, CHANNEL, payload, timeout=SEND_TIMEOUT)
         except BaseException:
             self._outbox.add(messages)
             raise
@@ -155,3 +157,25 @@ class WakeChannel:
             await self._clock.sleep(REREAD_EVERY)
             if self.is_up:
                 self._deliver([Missed()])
+
+
+@contextlib.asynccontextmanager
+async def telling(db: Database) -> AsyncIterator[None]:
+    """For a process that ends soon and hears nobody, a command of the host: what it commits meanwhile is told at the
+    end to the processes that listen."""
+    outbox = Outbox()
+
+    def add(message: Message) -> None:
+        outbox.add([message])
+
+    db.bus.subscribe(Signal, add)
+    db.bus.subscribe(CacheDrop, add)
+    db.bus.subscribe(Hint, add)
+    try:
+        yield
+    finally:
+        try:
+            for payload in payloads(outbox.take()):
+                await db.pool.execute(_SAY, CHANNEL, payload)
+        except (LastcallError, asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError) as error:
+            log.warning("the server was not told", error=describe(error))
