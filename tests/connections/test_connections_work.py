@@ -9,8 +9,10 @@ from uuid import UUID
 
 import pytest
 from tests.connections.conftest import Site, build_site
+from tests.connections.membership_kit import S, put
 
 from lastcall.connections.leases import release_lease
+from lastcall.connections.looks import LookWork
 from lastcall.connections.signals import work
 from lastcall.connections.switches import set_connection_switch, set_fleet_switch
 from lastcall.connections.work import Due, Ready, WorkBoard
@@ -233,6 +235,23 @@ async def test_new_work_of_a_connection_is_offered_without_that_pause(site, rows
     await site.db.pool.execute("delete from job")
     for one in (test_clock, clock):
         await one.advance(timedelta(milliseconds=100))
+    await add(site)
+    async with asyncio.timeout(WITHIN):
+        assert await wait(board, site)
+
+
+async def test_new_work_beside_a_look_that_cannot_be_made_is_offered_without_that_pause(
+    site, rows, test_clock
+):
+    """Of one connection: somebody's urgent action does not wait because the aggregates are not got at."""
+    await test_clock.freeze()
+    await put(site, S.ACTIVE, next_look_at=await test_clock.now())
+    clock = FakeClock()
+    board = WorkBoard(site.db, [LookWork(site.db), rows], clock)
+    for pause in (1, 2, 4, 8):
+        assert await wait(board, site)
+        await clock.advance(timedelta(seconds=pause))
+    assert await wait(board, site)
     await add(site)
     async with asyncio.timeout(WITHIN):
         assert await wait(board, site)

@@ -95,8 +95,11 @@ class Presence:
 
 @dataclass
 class _Entry:
+    """``moments``: what each source said; when one of them says another, there is something new to do."""
+
     ready_at: int
     blocked_until: int | None
+    moments: dict[int, int]
 
 
 @dataclass
@@ -271,12 +274,17 @@ class WorkBoard:
             account.is_dirty = False
             account.hint = None
             account.again = [moment for moment in account.again if moment > boot]
+            known = account.entries
             try:
                 account.entries, account.is_shut = await self._read(account.id)
             except BaseException:
                 account.is_dirty = True
                 raise
-            account.offers = {key: offer for key, offer in account.offers.items() if key in account.entries}
+            account.offers = {
+                key: offer
+                for key, offer in account.offers.items()
+                if key in account.entries and account.entries[key].moments == known[key].moments
+            }
             account.wake()
 
     def _needs_reading(self, account: _Account) -> bool:
@@ -302,18 +310,21 @@ class WorkBoard:
             return {}, True
         self._time.observe(rows[0]["now"], before, self._clock.boot())
         blocks = {(row["club_id"], row["id"]): row["blocked_until"] for row in rows if row["id"] is not None}
-        earliest: dict[Key, int] = {}
+        moments: dict[Key, dict[int, int]] = {}
         if blocks:
-            for source in self._sources:
+            for number, source in enumerate(self._sources):
                 for ready in await source.ready(account_id):
-                    key = (ready.club_id, ready.connection_id)
-                    ready_at = to_microseconds(ready.ready_at)
-                    earliest[key] = min(ready_at, earliest.get(key, ready_at))
+                    of_all = moments.setdefault((ready.club_id, ready.connection_id), {})
+                    of_all[number] = to_microseconds(ready.ready_at)
         now = rows[0]["now"]
         entries = {
-            key: _Entry(earliest[key], to_microseconds(until) if until and until > now else None)
+            key: _Entry(
+                min(moments[key].values()),
+                to_microseconds(until) if until and until > now else None,
+                moments[key],
+            )
             for key, until in blocks.items()
-            if key in earliest
+            if key in moments
         }
         return entries, not blocks
 
