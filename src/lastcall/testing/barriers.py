@@ -39,7 +39,11 @@ class Barriers:
         """The pid of the process that stands there."""
         there = self.folder / f"{name}.reached"
         await eventually(there.exists, within=within, message=f"nobody came to {name}")
-        return int(there.read_text())
+        return int(there.read_text().split()[0])
+
+    def about(self, name: str) -> str:
+        """The id of the operation at whose step the process stands."""
+        return (self.folder / f"{name}.reached").read_text().split()[1]
 
     def is_reached(self, name: str) -> bool:
         """Whether a process stands, or stood, there."""
@@ -55,15 +59,15 @@ class Barriers:
             (self.folder / f"{name}.{state}").unlink(missing_ok=True)
 
 
-async def stand(folder: Path, name: str) -> None:
-    """A process's side: stop here if the barrier is armed, once."""
+async def stand(folder: Path, name: str, about: str = "") -> None:
+    """A process's side: stop here if the barrier is armed, once. ``about``: the operation in its hand."""
     armed = folder / f"{name}.armed"
     taken = folder / f"{name}.{os.getpid()}"
     try:
         armed.rename(taken)
     except FileNotFoundError:
         return
-    taken.write_text(str(os.getpid()))
+    taken.write_text(f"{os.getpid()} {about}")
     taken.rename(folder / f"{name}.reached")
     released = folder / f"{name}.released"
     while not released.exists():  # noqa: ASYNC110 - the test that releases it is another process
@@ -73,8 +77,8 @@ async def stand(folder: Path, name: str) -> None:
 def observer(folder: Path) -> Callable[[Step, str], Awaitable[None]]:
     """The collector's observer that stops at its steps."""
 
-    async def observe(step: Step, _operation_id: str) -> None:
-        await stand(folder, step.value)
+    async def observe(step: Step, operation_id: str) -> None:
+        await stand(folder, step.value, operation_id)
 
     return observe
 

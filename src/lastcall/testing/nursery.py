@@ -32,9 +32,10 @@ class Nursery:
             text=True,
         )
 
-    def start(self, role: str, log: Path) -> Child:
-        """Start ``role``; what it says goes to the end of ``log``."""
-        return Child(self, self.ask("start", role, str(log)))
+    def start(self, role: str, log: Path, environment: Mapping[str, str] | None = None) -> Child:
+        """Start ``role``; what it says goes to the end of ``log``. ``environment``: of this child alone."""
+        own = (f"{name}={value}" for name, value in (environment or {}).items())
+        return Child(self, self.ask("start", role, str(log), *own))
 
     def ask(self, *words: str) -> int:
         """One line there, one number back."""
@@ -88,9 +89,10 @@ def main() -> None:
 
 def _answer(words: list[str], living: set[int], clock: Path, barriers: Path) -> int:
     match words:
-        case ["start", role, log]:
+        case ["start", role, log, *own]:
             answer = os.fork()
             if answer == 0:
+                os.environ.update({name: value for name, _, value in (pair.partition("=") for pair in own)})
                 _live(role, Path(log), clock, barriers)
             living.add(answer)
         case ["lives", pid]:

@@ -26,13 +26,14 @@ class Entry(msgspec.Struct, frozen=True, rename="camel"):
 
 class Arrival(msgspec.Struct, rename="camel"):
     """One request that reached the simulator, whatever became of it. ``status`` is null while it has no
-    answer."""
+    answer; ``agent`` is its User-Agent."""
 
     number: int
     at: datetime
     connection: int
     method: str
     path: str
+    agent: str = ""
     status: int | None = None
 
 

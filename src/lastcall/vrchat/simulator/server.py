@@ -157,7 +157,14 @@ class Simulator:
 
     async def _answer(self, wire: Wire, request: Request, number: int, *, is_reused: bool) -> bool:
         """Handle one request; whether the connection goes on."""
-        arrival = Arrival(len(self.arrivals) + 1, self.clock.wall(), number, request.method, request.path)
+        arrival = Arrival(
+            number=len(self.arrivals) + 1,
+            at=self.clock.wall(),
+            connection=number,
+            method=request.method,
+            path=request.path,
+            agent=request.headers.get("user-agent", ""),
+        )
         self.arrivals.append(arrival)
         fault = self.faults.take(request.method, request.path, is_reused=is_reused) or _NO_FAULT
         barrier = self.faults.barrier(fault.hold) if fault.hold is not None else None
