@@ -20,6 +20,7 @@ pytest_plugins = ["lastcall.testing.database", "lastcall.testing.signatures", "l
 LONGEST_FIRST = (
     "tests/quiet/",
     "tests/kill/",
+    "tests/hostile/",
     "tests/db/test_embedded",
     "tests/cli/test_commands",
     "tests/web/test_browser",
