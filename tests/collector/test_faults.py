@@ -67,6 +67,7 @@ async def test_an_error_page_defers_by_the_usual_delay(bench: Bench) -> None:
     assert (deferred.code, deferred.delay_ms) == ("transient", 60_000)
 
 
+@pytest.mark.clause("COL-08")
 async def test_a_missing_grant_rejects_this_operation_and_the_pass_goes_on(bench: Bench) -> None:
     seed = bench.simulator.seed
     bench.edit("take_grant", user_id=seed.bot_id, grant="group-bans-manage")
@@ -80,6 +81,7 @@ async def test_a_missing_grant_rejects_this_operation_and_the_pass_goes_on(bench
     assert bench.server.of("failure") == []
 
 
+@pytest.mark.clause("COL-03", "COL-06")
 async def test_lost_membership_rejects_and_ends_the_pass(bench: Bench) -> None:
     bench.edit("remove_member", user_id=bench.simulator.seed.bot_id)
     await bench.server.add("assign_role", **bench.role())
@@ -90,9 +92,12 @@ async def test_lost_membership_rejects_and_ends_the_pass(bench: Bench) -> None:
     assert rejected.code == failure.code == "membership"
     assert failure.lease.connection_id == bench.server.connection_id
     assert len(bench.server.of("claim")) == 1
+    assert bench.reads("/groups/") == 1
+    names = bench.server.names()
+    assert names.index("reject") < names.index("failure")
 
 
-@pytest.mark.clause("RCV-10")
+@pytest.mark.clause("RCV-10", "COL-06")
 async def test_a_throttled_write_is_recorded_first_and_stops_the_account(bench: Bench) -> None:
     bench.simulator.arm(faults.answer(429, retry_after="120"), method="PUT")
     await bench.server.add("assign_role", **bench.role())
