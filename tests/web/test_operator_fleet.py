@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import dataclasses
+import re
 from collections.abc import Callable
 from datetime import date
 from html.parser import HTMLParser
 
 import pytest
-from tests.web.conftest import Visitor, World
+from tests.web.conftest import Site, Visitor, World
 
+from lastcall.app import deadline_owners, mailer
+from lastcall.clock import SYSTEM_CLOCK
 from lastcall.connections.account_states import SETTABLE
 from lastcall.connections.hello import Journal, say_hello
-from lastcall.connections.states import AccountState
+from lastcall.connections.states import AccountState, ConnectionState
 from lastcall.connections.worker import Worker
 from lastcall.db.ids import encode_id, new_id
 from lastcall.testing.fleet import ready_account
 from lastcall.web.account_words import STATES
+from lastcall.web.connection_words import STATES as CONNECTION_STATES
+from lastcall.web.looks import OWNERS
 
 Visit = Callable[..., Visitor]
 LIMITS = {"requests_per_minute": "12", "writes_per_day": "40", "capacity": "3", "reserved_headroom": "1"}
@@ -95,6 +101,28 @@ def test_every_state_has_words_and_those_that_operators_set_a_question() -> None
         assert words.word
         assert words.means.endswith(".")
         assert bool(words.button) == bool(words.asked) == bool(words.follows)
+
+
+async def test_every_kind_of_deadline_says_what_it_does(world: World, site: Site) -> None:
+    settings = dataclasses.replace(site.settings, maintenance=True)
+    mails = mailer(settings, world.db)
+    names = {owner.name for owner in deadline_owners(settings, world.db, mails, SYSTEM_CLOCK)}
+    assert names == set(OWNERS)
+
+
+async def test_a_degraded_connection_looks_nowhere_as_if_all_were_well(world: World, visit: Visit) -> None:
+    await world.db.pool.execute("update connections set state = 'degraded'")
+    look = CONNECTION_STATES[ConnectionState.DEGRADED].look
+    assert (look.tone, look.word) == ("wait", ConnectionState.DEGRADED.label)
+    for name, path in (
+        ("operator", "/operator"),
+        ("owner", "/c/night-shift/scheduled"),
+        ("owner", "/c/night-shift/connection"),
+    ):
+        page = (await visit(name).get(path)).text
+        chip = re.search(r'<span class="status ([a-z]*)">(?:(?!</span>).)*Degraded', page, re.DOTALL)
+        assert chip is not None, path
+        assert chip[1] == look.tone, path
 
 
 async def test_an_account_is_taken_out_of_work_after_a_question_and_back_to_it(

@@ -89,7 +89,7 @@ _EVIDENCE = """
      where l.club_id = $1 and l.operation_id = $2
      order by 3 desc, 1
 """
-_SETTLEMENTS = """
+_FINDINGS = """
     select s.number, s.verdict, s.note, s.evidence::text as evidence, p.display_name, s.settled_at
       from operation_findings s
       join people p on p.id = s.settled_by
@@ -127,7 +127,7 @@ async def findings_of(
 ) -> list[Finding]:
     """The findings about an operation, the oldest first. ``NotFound`` as for the operation itself."""
     await operation(tx, standing, actor, club_id, operation_id)
-    rows = await tx.raw.fetch(_SETTLEMENTS, club_id, operation_id)
+    rows = await tx.raw.fetch(_FINDINGS, club_id, operation_id)
     return [
         Finding(
             number=row["number"],

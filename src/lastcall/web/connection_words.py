@@ -20,47 +20,52 @@ class Said:
     advice: str = ""
 
 
+def _look(state: ConnectionState, tone: str, icon: str) -> Look:
+    return Look(tone, icon, state.label)
+
+
 STATES: dict[ConnectionState, Said] = {
     ConnectionState.CONNECTING: Said(
-        Look("live", "turn", "Connecting"),
+        _look(ConnectionState.CONNECTING, "live", "turn"),
         "The account is on its way into the group.",
         "Nothing to do: its collector looks at the group and joins where it may.",
     ),
     ConnectionState.AWAITING_APPROVAL: Said(
-        Look("wait", "clock", "Waiting for approval"),
+        _look(ConnectionState.AWAITING_APPROVAL, "wait", "clock"),
         "The account asked to join the group, and nobody has let it in yet.",
         "Accept its request in VRChat, then have the group looked at. If it was turned down, let it join again.",
     ),
     ConnectionState.AWAITING_INVITE: Said(
-        Look("wait", "mail", "Waiting for an invitation"),
+        _look(ConnectionState.AWAITING_INVITE, "wait", "mail"),
         "The account is not a member of the group and may not join by itself.",
         "Invite it in VRChat, then have the group looked at; where anybody may join, let it join again.",
     ),
     ConnectionState.ACTIVE: Said(
-        Look("ok", "check", "Active"), "The account is a member of the group, and what you queue is sent."
+        _look(ConnectionState.ACTIVE, "ok", "check"),
+        "The account is a member of the group, and what you queue is sent.",
     ),
     ConnectionState.DEGRADED: Said(
-        Look("wait", "warning", "Degraded"),
+        _look(ConnectionState.DEGRADED, "wait", "warning"),
         "The last looks at the group failed. What is due is still tried.",
         "If it stays so, have the group looked at, and tell whoever runs this server.",
     ),
     ConnectionState.AUTH_REQUIRED: Said(
-        Look("bad", "key", "Account signed out"),
+        _look(ConnectionState.AUTH_REQUIRED, "bad", "key"),
         "VRChat no longer takes the account's sign-in, so nothing is sent.",
         "Whoever runs this server signs the account in again at its collector. You need not do anything.",
     ),
     ConnectionState.DISCONNECTING: Said(
-        Look("wait", "leave", "Disconnecting"),
+        _look(ConnectionState.DISCONNECTING, "wait", "leave"),
         "The account is leaving the group. Nothing is sent any more.",
         "If it cannot leave, end the connection without it.",
     ),
     ConnectionState.BLOCKED: Said(
-        Look("bad", "ban", "Blocked"),
+        _look(ConnectionState.BLOCKED, "bad", "ban"),
         "The group does not let the account in: it is banned there, or blocked it.",
         "Lift the ban in VRChat, then let the account join again.",
     ),
     ConnectionState.DISCONNECTED: Said(
-        Look("", "slash", "Disconnected"), "Nothing links the club to the group."
+        _look(ConnectionState.DISCONNECTED, "", "slash"), "Nothing links the club to the group."
     ),
 }
 

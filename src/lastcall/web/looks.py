@@ -239,5 +239,8 @@ OWNERS: dict[str, str] = {
     "lease_expiry": "Ends leases that ran out",
     "operation_fanout": "Stops and moves what follows an event or a new instance",
     "epoch_cleanup": "Rejects what was not sent before a disconnect",
+    "read_expiry": "Deletes what was read from VRChat for a screen",
+    "retention_refresh": "Tells what of the join requests is kept, and until when",
+    "club_deletion": "Deletes clubs whose time to reconsider is over",
 }
 """What each deadline owner does, for the operator's page."""

@@ -20,6 +20,7 @@ from lastcall.db.ids import encode_id
 from lastcall.errors import NotFound
 from lastcall.web.access import Access, Visitor, access
 from lastcall.web.account_words import STATES
+from lastcall.web.connection_words import STATES as CONNECTION_STATES
 from lastcall.web.fields import known_id
 from lastcall.web.live import EVERYTHING
 from lastcall.web.looks import OWNERS, obstacle
@@ -65,6 +66,7 @@ async def operator(
         waiting={one.account_id for one in web.presence() if one.is_waiting},
         obstacle=obstacle,
         account_words=STATES,
+        connection_words=CONNECTION_STATES,
         open_streams=web.live.open_streams,
     )
 

@@ -21,6 +21,7 @@ from lastcall.db.ids import encode_id
 from lastcall.errors import Conflict, Invalid, LastcallError, NotFound
 from lastcall.web.access import Access, Visitor, access
 from lastcall.web.account_words import STATES, obstacle_of
+from lastcall.web.connection_words import STATES as CONNECTION_STATES
 from lastcall.web.fields import known_id
 from lastcall.web.looks import obstacle
 from lastcall.web.pages import PageRequest, Place, form_fields, go_to, is_fragment
@@ -208,6 +209,7 @@ async def _account_page(
         status=problem.status if problem else 200,
         account=account,
         words=STATES,
+        connection_words=CONNECTION_STATES,
         stopped=obstacle_of(account),
         connections=[one for one in seen.connections if one.account_id == account_id],
         presence={one.worker_id: one for one in web.presence() if one.account_id == account_id},

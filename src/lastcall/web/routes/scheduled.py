@@ -34,6 +34,7 @@ from lastcall.operations.views import OperationView
 from lastcall.people.sessions import actor_of_session
 from lastcall.web.access import Access, Visitor, access
 from lastcall.web.club import ClubPage, club_page
+from lastcall.web.connection_words import STATES as CONNECTION_STATES
 from lastcall.web.fields import known_id
 from lastcall.web.looks import obstacle
 from lastcall.web.pages import PageRequest, go_to, is_fragment, joined_fields
@@ -111,6 +112,7 @@ async def scheduled(
         older=write_place(rows[-1]) if more else None,
         is_first=start is None,
         connection=card,
+        connection_words=CONNECTION_STATES,
         obstacle=obstacle(card.obstacle) if card else None,
         may_queue=bool(kinds_visible_to(page.standing)),
     )
