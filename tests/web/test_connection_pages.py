@@ -23,7 +23,7 @@ from lastcall.telemetry.states import CoverageState
 from lastcall.testing.connecting import activate
 from lastcall.testing.staff import change_role
 from lastcall.web.connection import needed_by
-from lastcall.web.connection_words import ACCOUNTS, COVERAGE, FEATURES, GRANTS, STATES
+from lastcall.web.connection_words import ACCOUNTS, COVERAGE, FEATURES, GRANTS, STATES, fault_of
 
 AT = "/c/night-shift/connection"
 JUST_NOW = timedelta(0)
@@ -116,6 +116,19 @@ async def test_each_state_says_what_it_means_and_offers_what_helps(
     )
     assert ("finish" in acts) is (state is ConnectionState.DISCONNECTING)
     assert ("disconnect" in acts) is (state is not ConnectionState.DISCONNECTING)
+
+
+@pytest.mark.parametrize("code", ["banned", "userblocked", "transient", "destination_closed"])
+async def test_a_fault_stands_in_words_and_never_as_its_code(
+    visit: Callable[..., Visitor], world: World, code: str
+) -> None:
+    await put(world, ConnectionState.BLOCKED)
+    await world.db.pool.execute("update connections set last_fault = $1", code)
+    page = await text(visit("owner"))
+    fault = fault_of(code)
+    assert fault is not None
+    assert f"Last fault: <b>{fault.label}</b>" in page
+    assert fault.label != code
 
 
 async def test_grants_that_are_missing_are_named_as_vrchat_names_them(

@@ -35,9 +35,6 @@ BACKOFF_MOST = timedelta(minutes=15)
 DEGRADED_AFTER = 3
 """Failures in a row that make a connection degraded."""
 
-SHARED_FAULTS = frozenset({Code.AUTHENTICATION, Code.RATE_LIMIT, Code.MEMBERSHIP})
-"""Faults that are never one phase's alone: whatever asks VRChat next meets them too."""
-
 _KEY_IS_CURRENT = text("select key_is_current(:account_id, :generation, lastcall_now())")
 _COOL = text("""
     update accounts
@@ -119,7 +116,7 @@ async def record_failure(
                 connection = await hold_leased(tx, worker, held)
                 if code == Code.MEMBERSHIP and connection.state in REMOVED.leaves:
                     await report_removed(tx, connection)
-                elif telemetry_only and _is_of_telemetry_alone(connection, code):
+                elif telemetry_only and _is_of_telemetry_alone(connection):
                     await _count_telemetry(tx, connection, code)
                 else:
                     await _back_off(tx, connection, code, seconds)
@@ -127,14 +124,10 @@ async def record_failure(
                 tx.publish(Hint(held.club_id, CONNECTION_TOPIC))
 
 
-def _is_of_telemetry_alone(connection: LeasedConnection, code: str) -> bool:
-    """Whether a fault can be the aggregates' alone: not one that the whole connection shares, and something else is
-    switched on that goes on meanwhile."""
-    return (
-        code not in SHARED_FAULTS
-        and connection.state is ConnectionState.ACTIVE
-        and bool(connection.features - {Feature.ANALYTICS})
-    )
+def _is_of_telemetry_alone(connection: LeasedConnection) -> bool:
+    """Whether a fault that is neither the account's nor a lost membership can be the aggregates' alone: where something
+    else is switched on, and goes on meanwhile."""
+    return connection.state is ConnectionState.ACTIVE and bool(connection.features - {Feature.ANALYTICS})
 
 
 async def _count_telemetry(tx: Transaction, connection: LeasedConnection, code: str) -> None:

@@ -7,8 +7,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lastcall.connections.states import AccountState, ConnectionState, Feature
+from lastcall.connections.transitions import Standing
+from lastcall.protocol.outcomes import Code
 from lastcall.telemetry.states import CoverageState
-from lastcall.web.looks import Look
+from lastcall.web.looks import Look, Why, why
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,41 @@ STATES: dict[ConnectionState, Said] = {
         _look(ConnectionState.DISCONNECTED, "", "slash"), "Nothing links the club to the group."
     ),
 }
+
+_BY_ITSELF = "It is tried again by itself."
+FAULTS: dict[str, Why] = {
+    Code.TIMEOUT: Why("VRChat did not answer in time", _BY_ITSELF),
+    Code.NETWORK: Why("VRChat could not be reached", _BY_ITSELF),
+    Code.TRANSIENT: Why("VRChat had a passing fault", _BY_ITSELF),
+    Code.PROVIDER_UNAVAILABLE: Why("VRChat is unavailable", _BY_ITSELF),
+    Code.RATE_LIMIT: Why("VRChat asked to slow down", _BY_ITSELF),
+    Code.DAILY_WRITE_CAP: Why(
+        "The account's writes of the day are used up", "It goes on with the next day (UTC)."
+    ),
+    Code.PROVIDER_ERROR: Why("VRChat refused", f"{_BY_ITSELF} The collector's log says more."),
+    Code.SCHEMA_DRIFT: Why(
+        "Answer not understood",
+        "VRChat answered in a form that this version does not know. Whoever runs this server may have to update it.",
+    ),
+    Code.VISIBILITY: Why("Group not found in VRChat", "Look whether it is still there."),
+    Code.PROVIDER_PERMISSIONS: Why(
+        "VRChat permission missing", "Give it to a role of the account; which one stands below."
+    ),
+    Code.MEMBERSHIP: Why("Account is not a member", "Invite it, or let it join again."),
+    Code.AUTHENTICATION: Why("Account signed out", "Whoever runs this server signs it in again."),
+    Code.BUDGET_TOO_LOW: Why(
+        "Limit of requests too low", "Ask whoever runs this server for more requests a minute."
+    ),
+    Standing.BANNED: Why("Account banned in the group", "Lift the ban in VRChat."),
+    Standing.USERBLOCKED: Why("Account blocks the group", "Whoever runs this server lifts that in VRChat."),
+}
+"""What went wrong with a connection, which no action was at fault for."""
+
+
+def fault_of(code: str | None) -> Why | None:
+    """A connection's last fault in words; one that only an action can have, in the action's."""
+    return why(code) if code is None or code not in FAULTS else FAULTS[code]
+
 
 ACCOUNTS: dict[AccountState, Said] = {
     AccountState.PROVISIONING: Said(

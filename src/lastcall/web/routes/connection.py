@@ -25,9 +25,9 @@ from lastcall.web.access import Access, Visitor, access
 from lastcall.web.club import ClubPage, club_page
 from lastcall.web.connection import Sight, counted, role_choices, sight_of
 from lastcall.web.connection_acts import ACTS, Act
-from lastcall.web.connection_words import ACCOUNTS, COVERAGE, FEATURES, GUIDELINES, RISKS, STATES
+from lastcall.web.connection_words import ACCOUNTS, COVERAGE, FEATURES, GUIDELINES, RISKS, STATES, fault_of
 from lastcall.web.fields import known_id, read_seen, seen_text
-from lastcall.web.looks import obstacle, why
+from lastcall.web.looks import obstacle
 from lastcall.web.pages import PageRequest, form_fields, go_to, is_fragment, joined_fields
 from lastcall.web.room import Web
 from lastcall.web.routes.scheduled import event_stream
@@ -224,7 +224,7 @@ async def _show(
         sight=sight,
         acts=[] if sight is None else [(key, act) for key, act in ACTS.items() if act.is_offered(sight)],
         obstacle=None if sight is None else obstacle(sight.card.obstacle),
-        fault=None if sight is None else why(sight.health.last_fault),
+        fault=None if sight is None else fault_of(sight.health.last_fault),
         states=STATES,
         accounts=ACCOUNTS,
         coverage_words=COVERAGE,
