@@ -12,8 +12,10 @@ from scripted_server import Refusal
 
 from lastcall.collector import phases
 from lastcall.collector.failures import Trouble
+from lastcall.collector.phases import operations
 from lastcall.protocol import messages as m
 from lastcall.protocol import telemetry as t
+from lastcall.protocol.steps import Step
 from lastcall.testing.waiting import eventually
 from lastcall.vrchat.simulator import faults
 
@@ -99,6 +101,34 @@ async def test_a_pass_that_did_something_does_not_look_without_need(bench: Bench
     assert bench.server.of("membership") == []
     assert asked(bench)[:1] == ["group"]
     assert bench.reads("/groups/") == 1
+
+
+@pytest.mark.clause("COL-01")
+async def test_somebody_at_a_screen_does_not_wait_for_a_whole_batch(bench: Bench) -> None:
+    calls = await a_batch_and_a_read(bench)
+    assert calls.index("read_complete") < len(calls) - 1 - calls[::-1].index("authorize")
+
+
+async def test_without_a_turn_of_their_own_reads_wait_for_the_batch(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(operations, "READS_TURN", float("inf"))
+    calls = await a_batch_and_a_read(bench)
+    assert calls.index("read_complete") > len(calls) - 1 - calls[::-1].index("authorize")
+
+
+async def a_batch_and_a_read(bench: Bench) -> list[str]:
+    """Two actions, of which the first takes half a minute, and a list that is asked for meanwhile."""
+    bench.hold(Step.ANSWER_FSYNCED)
+    await bench.server.add("assign_role", **bench.role())
+    await bench.at(Step.ANSWER_FSYNCED)
+    await bench.server.add("ban_member", targetUserId=bench.simulator.seed.members[1])
+    await bench.server.ask("members", n=25)
+    await bench.advance(30)
+    bench.release(Step.ANSWER_FSYNCED)
+    await bench.server.until("read_complete")
+    await bench.server.until("release")
+    return bench.server.names(*QUIET)
 
 
 # --- analytics
