@@ -134,6 +134,7 @@ async def test_a_full_disk_costs_the_operation_in_hand_and_no_other(
     assert bench.writes() == len(others)
 
 
+@pytest.mark.clause("RCV-10")
 async def test_a_pause_that_another_operation_was_told_of_stops_this_one_too(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:

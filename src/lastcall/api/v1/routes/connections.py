@@ -23,6 +23,8 @@ from lastcall.db.ids import encode_id
 from lastcall.errors import NotFound
 from lastcall.people.actor import Actor
 from lastcall.people.scopes import Scope
+from lastcall.telemetry.queries import CoverageView, coverage_of
+from lastcall.telemetry.states import CoverageState
 
 TAGS = ["Connection"]
 
@@ -41,6 +43,7 @@ class FeatureStanding(Shape, frozen=True):
 class ClubConnection(Shape, frozen=True):
     """A club's connection. `obstacle` is why nothing is sent now (`none` when it is), `lastFault` the code of what went
     wrong since the last look that succeeded, `nextLookAt` when the group is looked at though nothing else is to do.
+    `coverage` is how its analytics stand, whatever its state; `lastObservationAt` the last time they were observed.
     """
 
     id: Id
@@ -58,6 +61,8 @@ class ClubConnection(Shape, frozen=True):
     last_fault: str | None
     backoff_until: datetime | None
     evidence_at: datetime | None
+    coverage: CoverageState
+    last_observation_at: datetime | None
 
 
 class NewConnection(Input, frozen=True):
@@ -89,9 +94,10 @@ async def show_connection(
         await require(tx, actor, club_id, Permission.MANAGE_CONNECTION, scope=Scope.READ)
         card = await connection_card(tx, club_id)
         health = await connection_health(tx, club_id)
-    if card is None or health is None:
+        coverage = await coverage_of(tx, club_id)
+    if card is None or health is None or coverage is None:
         raise NotFound("connection_unknown", "The club is not connected to a group.")
-    return _shape(card, health)
+    return _shape(card, health, coverage)
 
 
 @post("/clubs/{club:str}/connections", status_code=201, tags=TAGS, responses=answers(404, 409, body=True))
@@ -178,7 +184,7 @@ async def abandon(
     await finish_disconnect(db, actor, known(club), known(connection_id))
 
 
-def _shape(card: ConnectionCard, health: ConnectionHealth) -> ClubConnection:
+def _shape(card: ConnectionCard, health: ConnectionHealth, coverage: CoverageView) -> ClubConnection:
     return ClubConnection(
         id=encode_id(card.connection_id),
         group_id=card.group_id,
@@ -203,6 +209,8 @@ def _shape(card: ConnectionCard, health: ConnectionHealth) -> ClubConnection:
         last_fault=health.last_fault,
         backoff_until=health.backoff_until,
         evidence_at=health.observed_at,
+        coverage=coverage.state,
+        last_observation_at=coverage.observed_at,
     )
 
 
