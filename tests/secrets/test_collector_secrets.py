@@ -17,12 +17,14 @@ from tests.hostile.stage import Place, Stage, open_stage
 from tests.kill.kill_house import free_port
 from tests.secrets.forms import seen
 from tests.secrets.house import SESSION_COOKIE
-from tests.secrets.test_secrets import rows_of
+from tests.secrets.test_secrets import PLANTED, rows_of
 from tests.web.conftest import PLAIN
 
+from lastcall.collector.config import config_from
 from lastcall.connections.accounts import rotate_key
-from lastcall.db.ids import encode_id
+from lastcall.db.ids import encode_id, new_id
 from lastcall.people.sign_in import make_sign_in_link, redeem_sign_in_link
+from lastcall.settings import load
 from lastcall.vrchat.simulator import BOT_TOTP_SECRET, faults
 from lastcall.vrchat.totp import totp
 
@@ -129,3 +131,29 @@ async def test_what_a_collector_knows_is_in_no_place_that_others_read(
     assert "authentication" in sinks["the logs"]
     assert all("club-1" in text for text in shown.values())
     assert seen({"it": place.bot.id}, sinks)
+
+
+def test_settings_and_configuration_say_no_secret_when_they_are_shown(tmp_path: Path) -> None:
+    """As a trace or a debugger would show them."""
+    secrets = {name: f"planted-{name}-{PLANTED}" for name in ("key", "password", "totp", "mail")}
+    plain = {
+        "LASTCALL_HOME": str(tmp_path),
+        "LASTCALL_VRCHAT_CONTACT": "ops@club.example",
+        "LASTCALL_ACCOUNT": encode_id(new_id()),
+        "LASTCALL_WORKER_KEY": secrets["key"],
+        "LASTCALL_VRCHAT_USERNAME": "bot",
+        "LASTCALL_VRCHAT_PASSWORD": secrets["password"],
+        "LASTCALL_VRCHAT_TOTP_SECRET": secrets["totp"],
+        "LASTCALL_ACCOUNT_DESK_ID": encode_id(new_id()),
+        "LASTCALL_ACCOUNT_DESK_WORKER_KEY": secrets["key"],
+        "LASTCALL_ACCOUNT_DESK_USERNAME": "desk",
+        "LASTCALL_ACCOUNT_DESK_PASSWORD": secrets["password"],
+        "LASTCALL_ACCOUNT_DESK_TOTP_SECRET": secrets["totp"],
+        "LASTCALL_MAIL_URL": f"smtp://porter:{secrets['mail']}@mail.example",
+    }
+    settings = load(plain)
+    config = config_from(settings)
+    assert [account.name for account in config.accounts] == ["account", "desk"]
+    assert seen(secrets, {"settings": repr(settings), "configuration": repr(config)}) == []
+    held = [*config.accounts, *settings.accounts]
+    assert all(account.worker_key == secrets["key"] for account in held), "they are there"
