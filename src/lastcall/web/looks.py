@@ -207,10 +207,11 @@ _OBSTACLES: dict[str, Obstacle] = {
     ),
     "account_state": Obstacle(
         "The account does not work at present.",
-        "It is cooling down or must sign in again; the operator sees why.",
+        "It rests, is signed out or was taken out of work; the operator sees why.",
     ),
     "connection_switch": Obstacle(
-        "This connection is stopped.", "An operator stopped it. What is due is missed after 15 minutes."
+        "This connection is stopped.",
+        "Whoever manages it, or an operator, lets it go on. What is due is missed after 15 minutes.",
     ),
     "connection_state": Obstacle("The connection is not active.", "Nothing is sent until it is again."),
     "epoch": Obstacle("The group is being disconnected.", "Nothing is sent there any more."),
