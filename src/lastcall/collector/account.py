@@ -10,6 +10,7 @@ from datetime import date, timedelta
 from typing import Any, TypeVar
 
 from lastcall.clock import Clock
+from lastcall.collector.exchange import OnSent
 from lastcall.collector.journal import Journal
 from lastcall.collector.memory import Memory
 from lastcall.collector.server import Server
@@ -87,12 +88,12 @@ class Account:
         sent: type[Call],
         answered: type[Answered],
         *,
-        extensions: dict[str, Any] | None = None,
+        on_sent: OnSent | None = None,
         **fields: Any,
     ) -> Answered:
         """Make one call to the server in this account's name. Raises ``Refused`` or ``Unreachable``."""
         message = sent(worker_id=self.worker_id, vrchat_user_id=self.vrchat_user_id, **fields)
-        return await self.server.call(message, answered, extensions=extensions)
+        return await self.server.call(message, answered, on_sent=on_sent)
 
     # --- stopping
 

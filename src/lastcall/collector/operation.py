@@ -15,7 +15,7 @@ from lastcall.collector.account import Account, BudgetTooLow, NoAllowance
 from lastcall.collector.evidence import age_ms, own_evidence
 from lastcall.collector.holding import Held, hold
 from lastcall.collector.leases import HeldLease
-from lastcall.collector.reporting import Report, Reporter, when_sent
+from lastcall.collector.reporting import Report, Reporter
 from lastcall.collector.server import Refused
 from lastcall.errors import Unavailable
 from lastcall.protocol.constants import (
@@ -186,7 +186,7 @@ class Operation:
             answer = await self._account.call(
                 Authorize,
                 AuthorizeAnswer,
-                extensions=when_sent(lambda: self._observe(Step.AUTHORIZE_SENT)),
+                on_sent=lambda: self._observe(Step.AUTHORIZE_SENT),
                 claim=self._claim,
                 kind=self._claimed.kind,
                 evidence=own_evidence(planned.seen.own, self._account.clock.boot()),

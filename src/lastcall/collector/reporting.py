@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import structlog
 
@@ -104,7 +102,7 @@ class Reporter:
             recorded = await account.call(
                 Complete,
                 Recorded,
-                extensions=when_sent(lambda: account.observe(Step.COMPLETE_SENT, operation_id)),
+                on_sent=lambda: account.observe(Step.COMPLETE_SENT, operation_id),
                 claim=report.claim,
                 outcome=report.outcome,
                 code=report.code,
@@ -130,13 +128,3 @@ def _report_of(entry: Submission) -> Report:
     if answer is None:
         return Report(claim, Outcome.INDETERMINATE, Code.OUTCOME_UNKNOWN, {}, is_journalled=True)
     return Report(claim, answer.outcome, answer.code, answer.result, is_journalled=True)
-
-
-def when_sent(observer: Callable[[], Any]) -> dict[str, Any]:
-    """Request extensions that await ``observer`` once the whole request has been handed to the network."""
-
-    async def trace(event: str, _info: dict[str, Any]) -> None:
-        if event == "http11.send_request_body.complete":
-            await observer()
-
-    return {"trace": trace}

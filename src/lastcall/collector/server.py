@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from datetime import timedelta
-from typing import Any, TypeVar
+from typing import TypeVar
 
-import httpx2
 import msgspec
 
+from lastcall.collector.exchange import AnswerTooLong, Exchanges, NoAnswer, OnSent
 from lastcall.errors import LastcallError
 from lastcall.protocol.calls import CALLS
 from lastcall.protocol.constants import BODY_BYTES_MOST, CALL_TIMEOUT, PROTOCOL_VERSION, WAIT_LIFE
@@ -51,18 +51,14 @@ class Server:
     """
 
     def __init__(self, base_url: str, worker_key: str, account_id: str) -> None:
-        self._client = httpx2.AsyncClient(
-            base_url=base_url.rstrip("/"),
-            headers={
+        self._exchanges = Exchanges(
+            base_url,
+            {
                 "Authorization": f"Bearer {worker_key}",
                 "Lastcall-Account": account_id,
                 "Lastcall-Protocol": str(PROTOCOL_VERSION),
                 "Content-Type": "application/json",
             },
-            trust_env=False,
-            follow_redirects=False,
-            timeout=None,
-            limits=httpx2.Limits(max_keepalive_connections=0),
         )
 
     async def call(
@@ -70,18 +66,22 @@ class Server:
         sent: Call,
         answered: type[Answered],
         *,
-        extensions: dict[str, Any] | None = None,
+        on_sent: OnSent | None = None,
     ) -> Answered:
         """Send ``sent`` and read its answer. Raises ``Refused`` or ``Unreachable``."""
         name = _NAMES[type(sent)]
         limit = CALL_TIMEOUT + (WAIT_LIFE if name == "wait" else timedelta())
         try:
             async with asyncio.timeout(limit.total_seconds()):
-                status, body = await self._exchange(name, sent, extensions)
+                status, body = await self._exchanges.post(
+                    f"/worker/v1/{name}", msgspec.json.encode(sent), BODY_BYTES_MOST, on_sent
+                )
         except TimeoutError as error:
             raise Unreachable(name, "it took too long") from error
-        except httpx2.TransportError as error:
-            raise Unreachable(name, str(error) or type(error).__name__) from error
+        except NoAnswer as error:
+            raise Unreachable(name, str(error)) from error
+        except AnswerTooLong as error:
+            raise Unreachable(name, "its answer is too long") from error
         if status == 200:
             try:
                 return msgspec.json.decode(body, type=answered)
@@ -95,24 +95,9 @@ class Server:
             raise Unreachable(name, problem.detail or f"it answered with status {status}")
         raise Refused(name, problem)
 
-    async def _exchange(self, name: str, sent: Call, extensions: dict[str, Any] | None) -> tuple[int, bytes]:
-        request = self._client.build_request(
-            "POST", f"/worker/v1/{name}", content=msgspec.json.encode(sent), extensions=extensions
-        )
-        response = await self._client.send(request, stream=True)
-        body = bytearray()
-        try:
-            async for chunk in response.aiter_bytes():
-                body += chunk
-                if len(body) > BODY_BYTES_MOST:
-                    raise Unreachable(name, "its answer is too long")
-        finally:
-            await response.aclose()
-        return response.status_code, bytes(body)
-
     async def close(self) -> None:
         """End calls that are under way, the long poll for one."""
-        await self._client.aclose()
+        self._exchanges.close()
 
 
 _NAMES = {sent: name for name, (sent, _answered) in CALLS.items()}
