@@ -12,6 +12,7 @@ from scripted_server import Drop, Refusal
 
 from lastcall.collector.config import AccountConfig, CollectorConfig
 from lastcall.collector.main import serve
+from lastcall.collector.runner import MOST_PASSES
 from lastcall.collector.server import Refused, Server, Unreachable
 from lastcall.collector.state import StateFolder, fresh_id
 from lastcall.errors import Invalid, Unavailable
@@ -305,3 +306,13 @@ async def test_a_damaged_file_of_the_account_stops_the_start_with_one_sentence(
     damaged.write_bytes(b"\xff not what was here")
     with pytest.raises(Invalid, match=r"is damaged\."):
         await serve(bench.config(), nobody_to_ask, asyncio.Event())
+
+
+async def test_it_asks_for_no_more_connections_than_it_can_begin_with(bench: Bench) -> None:
+    await bench.server.until("wait")
+    assert bench.server.of("wait")[0].room == MOST_PASSES
+    bench.hold(Step.CLAIM_ANSWERED)
+    await bench.server.add("assign_role", **bench.role())
+    await bench.at(Step.CLAIM_ANSWERED)
+    await eventually(lambda: bench.server.of("wait")[-1].room == MOST_PASSES - 1)
+    bench.release(Step.CLAIM_ANSWERED)

@@ -135,13 +135,20 @@ class AccountRunner:
             self._log.error("the server does not know a submission of this journal", connection=connection_id)
 
     async def _due(self) -> tuple[DueConnection, ...]:
-        """The long poll, ended early by a stop and by a fault of the account."""
+        """The long poll, ended early by a stop and by a fault of the account.
+
+        It is asked only while there is room for a pass: what is named and not begun is named later and later.
+        """
         found: list[DueConnection] = []
 
         async def ask() -> None:
-            found.extend((await self._account.call(Wait, WaitAnswer)).due)
+            room = MOST_PASSES - len(self._passes)
+            found.extend((await self._account.call(Wait, WaitAnswer, room=room)).due)
 
         self._wake.clear()
+        if len(self._passes) >= MOST_PASSES:
+            await asyncio.wait(self._passes.values(), return_when=asyncio.FIRST_COMPLETED)
+            return ()
         if self._account.may_ask():
             await first_of(ask(), self._account.stop.wait(), self._wake.wait())
         return tuple(found)

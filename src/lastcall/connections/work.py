@@ -22,9 +22,8 @@ from lastcall.db.database import Database
 from lastcall.deadlines.signals import Missed, Signal
 from lastcall.deadlines.times import SECOND, DatabaseTime, span, to_microseconds, whole
 from lastcall.errors import Unavailable
+from lastcall.protocol.constants import DUE_MOST
 
-DUE_MOST = 50
-"""Connections that one answer names at most."""
 OFFER_PAUSE_MOST = 60 * SECOND
 """A connection that was offered and is due unchanged is offered again after 1, 2, 4 … seconds, at most
 this."""
@@ -156,8 +155,11 @@ class WorkBoard:
         db.bus.subscribe(Missed, self._on_missed)
         db.bus.subscribe_unclear(self._on_unclear)
 
-    async def wait(self, account_id: UUID, worker_id: UUID, life: timedelta) -> list[Due]:
-        """Return what is due for the account as soon as anything is, or nothing after ``life``.
+    async def wait(
+        self, account_id: UUID, worker_id: UUID, life: timedelta, room: int = DUE_MOST
+    ) -> list[Due]:
+        """Return what is due for the account as soon as anything is, what waits longest first and at most ``room`` of
+        it, or nothing after ``life``.
 
         A newer wait of the same worker ends this one with nothing; so does ``stop()``. Cancelling it is how
         a client that went away leaves. Raises ``Unavailable`` once stopped.
@@ -173,7 +175,7 @@ class WorkBoard:
                 waiter.woken.clear()
                 self._notice_jump()
                 await self._refresh(account)
-                due = self._take_due(account)
+                due = self._take_due(account, room)
                 if due or self._boot() >= end:
                     return due
                 await self._sleep(waiter, self._next_moment(account, end))
@@ -328,11 +330,13 @@ class WorkBoard:
         }
         return entries, not blocks
 
-    def _take_due(self, account: _Account) -> list[Due]:
+    def _take_due(self, account: _Account, room: int) -> list[Due]:
         boot = self._boot()
         due: list[Due] = []
-        for key, entry in account.entries.items():
-            if self._due_at(account, key, entry) > boot or len(due) == DUE_MOST:
+        for key, entry in sorted(account.entries.items(), key=lambda item: item[1].ready_at):
+            if len(due) == room:
+                break
+            if self._due_at(account, key, entry) > boot:
                 continue
             offer = account.offers.get(key)
             count = offer.count + 1 if offer is not None and offer.ready_at == entry.ready_at else 0

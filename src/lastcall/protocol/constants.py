@@ -34,6 +34,9 @@ LEASE_LIFE = timedelta(minutes=5)
 WAIT_LIFE = timedelta(seconds=300)
 """The longest that the server holds a collector's wait."""
 
+DUE_MOST = 50
+"""Connections that one answer to a wait names at most."""
+
 PASS_LIFE = timedelta(seconds=240)
 """How long one pass over a connection may go on taking new operations (WRK-16)."""
 

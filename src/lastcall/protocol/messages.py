@@ -20,7 +20,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-from lastcall.protocol.constants import PASS_LIFE, RESERVATION_MOST
+from lastcall.protocol.constants import DUE_MOST, PASS_LIFE, RESERVATION_MOST
 from lastcall.protocol.outcomes import Outcome
 
 Id = Annotated[str, Meta(pattern=r"^[0-7][0-9a-hjkmnp-tv-z]{25}\Z")]
@@ -116,7 +116,13 @@ class HelloAnswer(Message, frozen=True, kw_only=True):
 
 
 class Wait(Call, frozen=True, kw_only=True):
-    """Held for up to ``WAIT_LIFE``; one waiter a worker id, a newer one replaces the older."""
+    """Held for up to ``WAIT_LIFE``; one waiter a worker id, a newer one replaces the older.
+
+    ``room``: how many connections the collector can begin with now. More are not named to it: what is named and not
+    begun is named again after a growing pause only.
+    """
+
+    room: Annotated[int, Meta(ge=1, le=DUE_MOST)] = DUE_MOST
 
 
 class DueConnection(Message, frozen=True, kw_only=True):
@@ -127,7 +133,7 @@ class DueConnection(Message, frozen=True, kw_only=True):
 class WaitAnswer(Message, frozen=True, kw_only=True):
     """Empty: nothing became due, ask again."""
 
-    due: Annotated[tuple[DueConnection, ...], Meta(max_length=50)] = ()
+    due: Annotated[tuple[DueConnection, ...], Meta(max_length=DUE_MOST)] = ()
 
 
 # --- lease, renew, release

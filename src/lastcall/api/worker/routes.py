@@ -101,8 +101,9 @@ async def hello(request: WorkerRequest, services: NamedDependency[WorkerServices
 
 @post("/wait", status_code=200)
 async def wait(request: WorkerRequest, services: NamedDependency[WorkerServices]) -> Answer:
-    _, worker = await admit(request, services.keys, Wait)
-    due = await _unless_departed(request, services.board.wait(worker.account_id, worker.worker_id, WAIT_LIFE))
+    asked, worker = await admit(request, services.keys, Wait)
+    waiting = services.board.wait(worker.account_id, worker.worker_id, WAIT_LIFE, asked.room)
+    due = await _unless_departed(request, waiting)
     return answer(
         WaitAnswer(
             due=tuple(
