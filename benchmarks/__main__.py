@@ -14,7 +14,7 @@ from rich.table import Table
 import benchmarks
 from benchmarks.harness import Figure
 
-NOT_SUITES = {"__main__", "harness", "world"}
+NOT_SUITES = {"__main__", "fleet", "harness", "role", "world"}
 
 
 async def main(names: list[str]) -> int:

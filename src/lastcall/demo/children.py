@@ -37,8 +37,15 @@ class Child:
         self._said_before = said_before
 
     @classmethod
-    async def start(cls, *arguments: str, environment: Mapping[str, str], log: Path) -> Child:
-        """Run ``lastcall`` with these arguments. Its settings are ``environment`` alone, not the demo's."""
+    async def start(
+        cls,
+        *arguments: str,
+        environment: Mapping[str, str],
+        log: Path,
+        module: str = "lastcall.demo.tied",
+    ) -> Child:
+        """Run ``module``, which is ``lastcall`` itself, with these arguments. Its settings are ``environment`` alone,
+        not the demo's."""
         inherited = {
             name: value
             for name, value in os.environ.items()
@@ -47,7 +54,7 @@ class Child:
         with log.open("ab") as output:
             said_before = output.tell()
             process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "lastcall.demo.tied", *arguments),
+                *(sys.executable, "-m", module, *arguments),
                 env={**inherited, **environment},
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
@@ -68,6 +75,10 @@ class Child:
         said = self._log.read_bytes()[self._said_before :].decode(errors="replace")
         sentence, advice = why_it_failed(said, self._log)
         raise Unavailable("demo_child_failed", sentence, advice=advice)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
 
     @property
     def is_running(self) -> bool:

@@ -11,14 +11,19 @@ import sys
 import threading
 
 
-def _end_with_starter() -> None:
+def end_with_starter() -> None:
+    """From now on this process is asked to end when its standard input does."""
+    threading.Thread(target=_wait_for_the_end, daemon=True).start()
+
+
+def _wait_for_the_end() -> None:
     while os.read(0, 1024):  # not the buffered reader: its lock would be in the way at the end of the process
         pass
     os.kill(os.getpid(), signal.SIGTERM)
 
 
 def main() -> None:
-    threading.Thread(target=_end_with_starter, daemon=True).start()
+    end_with_starter()
     from lastcall.cli import main as lastcall
 
     sys.argv[0] = "lastcall"
