@@ -11,13 +11,17 @@ import pytest
 from tests.connections.conftest import Site, build_site
 from tests.connections.membership_kit import S, put
 
+from lastcall.clubs.service import add_club
+from lastcall.connections.connect import connect_club
 from lastcall.connections.leases import release_lease
 from lastcall.connections.looks import LookWork
 from lastcall.connections.signals import work
+from lastcall.connections.states import Feature
 from lastcall.connections.switches import set_connection_switch, set_fleet_switch
 from lastcall.connections.work import Due, Ready, WorkBoard
 from lastcall.db.ids import new_id
 from lastcall.errors import Unavailable
+from lastcall.testing.connecting import activate
 from lastcall.testing.fake_clock import FakeClock
 from lastcall.testing.quiet import assert_quiet
 from lastcall.testing.waiting import WITHIN, eventually
@@ -311,3 +315,33 @@ async def test_a_clock_that_was_set_forward_makes_what_is_due_by_it_due(site, ro
     async with asyncio.timeout(WITHIN):
         due = await board.wait(site.worker.account_id, new_id(), LONG)
     assert due == [Due(site.club_id, site.connection_id)]
+
+
+async def test_a_collector_is_named_what_waits_longest_and_the_rest_without_a_pause(site, board):
+    ready = {site.connection_id: timedelta(seconds=-1)}
+    clubs = {site.connection_id: site.club_id}
+    for number in (2, 3):
+        club_id = await add_club(site.db, None, f"Club {number}", f"club-{number}", "UTC", site.owner_id)
+        connection_id = await connect_club(
+            site.db,
+            None,
+            club_id,
+            group_id=f"grp_{number}",
+            account_id=site.worker.account_id,
+            features=list(Feature),
+        )
+        await activate(site.db, club_id, connection_id)
+        ready[connection_id], clubs[connection_id] = timedelta(seconds=-number), club_id
+    for connection_id, since in ready.items():
+        await site.db.pool.execute(
+            "insert into job values ($1, $2, $3, lastcall_now() + $4::interval)",
+            site.worker.account_id,
+            clubs[connection_id],
+            connection_id,
+            since,
+        )
+    longest_first = sorted(ready, key=lambda connection_id: ready[connection_id])
+    offered = []
+    for _ in ready:
+        offered += await board.wait(site.worker.account_id, site.worker.worker_id, SHORT, room=1)
+    assert [due.connection_id for due in offered] == longest_first
