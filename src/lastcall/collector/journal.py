@@ -33,6 +33,9 @@ from lastcall.protocol.outcomes import Outcome
 KNOWN_FOR = timedelta(minutes=10)
 """How long a reported submission is told to the server at hello: well past the life of an open one."""
 
+FORGET_AFTER = 100
+"""Submissions that may come on top before the old ones are looked for in memory again."""
+
 NEWEST_OF_EACH_CONNECTION = 20
 """How many reported submissions of a connection are kept for ever: a database that went back in time lost the
 newest ones, so these give it away."""
@@ -108,6 +111,7 @@ class Journal:
         self._size = 0
         self._is_broken = False
         self._has_refused = False
+        self._forget_at = FORGET_AFTER
 
     @classmethod
     def open(cls, folder: Path, clock: Clock) -> Journal:
@@ -150,7 +154,8 @@ class Journal:
     async def reported(self, nonce: str) -> None:
         """Record that this submission needs no further report."""
         self._submissions[nonce].is_reported = True
-        self._forget_what_is_old()
+        if len(self._submissions) >= self._forget_at:
+            self._forget_what_is_old()
         await asyncio.to_thread(self._append, Reported(nonce))
 
     async def takes_intents(self) -> bool:
@@ -241,6 +246,8 @@ class Journal:
             if not entry.is_reported or is_recent or seen[connection] <= NEWEST_OF_EACH_CONNECTION:
                 kept.append((nonce, entry))
         self._submissions = dict(reversed(kept))
+        # It walks over all of them: not with each report of a process that serves hundreds of connections.
+        self._forget_at = 2 * len(kept) + FORGET_AFTER
 
     # --- reading
 
