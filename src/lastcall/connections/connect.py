@@ -18,7 +18,8 @@ from lastcall.connections.leases import end_open_leases
 from lastcall.connections.listeners import EpochBegin, EpochEnd, epoch_begins, epoch_ends
 from lastcall.connections.signals import CONNECTION_TOPIC, work
 from lastcall.connections.states import USABLE, ConnectionState, Feature
-from lastcall.connections.switches import connection_unknown, require_connection_manager
+from lastcall.connections.staying import note_left, note_stayed, refuse_stayed
+from lastcall.connections.switches import connection_unknown, is_operating, require_connection_manager
 from lastcall.connections.tables import Connection, ConnectionGate
 from lastcall.connections.transitions import DISCONNECT, LEFT
 from lastcall.db.bus import Hint
@@ -54,7 +55,7 @@ async def connect_club(
     name is read then too: the group's id stands for it without ``group_name``. Every connect is a new row and a new
     epoch, so no work and no evidence of an earlier one is taken for its own. Raises ``Invalid`` for a malformed id or
     name, ``NotFound`` for an unknown account, ``Conflict`` when the club is connected, the group belongs to another
-    club, or the account does not work or is full.
+    club, or the account does not work, is full, or is in the group for another club (``staying.py``; an operator may).
     """
     _check_group(group_id)
     shown = group_id if group_name is None else valid_name(group_name, "group_name", what="The group's name")
@@ -68,6 +69,8 @@ async def connect_club(
             account_id = await allocate_account(tx)
         else:
             await hold_place(tx, account_id)
+        if not is_operating(actor):
+            await refuse_stayed(tx, club_id, group_id, account_id)
         epoch = await tx.scalar(
             upsert(Connection)
             .values(
@@ -160,13 +163,15 @@ async def finish_disconnect(db: Database, actor: Actor | None, club_id: UUID, co
                 "connection_state", "The connection is not being ended.", advice="Disconnect it first."
             )
         await end_open_leases(tx, [(club_id, connection_id)])
-        await connection_over(tx, club_id, connection_id)
+        await connection_over(tx, club_id, connection_id, stayed_of=club_id)
         await log(tx, club_id, actor or COMMAND_LINE, "connection.abandoned", "connection", connection_id)
 
 
-async def connection_over(tx: Transaction, club_id: UUID, connection_id: UUID) -> None:
+async def connection_over(
+    tx: Transaction, club_id: UUID, connection_id: UUID, *, stayed_of: UUID | None = None
+) -> None:
     """Record that nothing links the club to the group any more; the caller holds the gate. The group is free for
-    whoever connects it next."""
+    whoever connects it next. ``stayed_of``: the account did not leave, and is in the group for that club."""
     row = (
         await tx.execute(
             update(Connection)
@@ -188,6 +193,10 @@ async def connection_over(tx: Transaction, club_id: UUID, connection_id: UUID) -
             Directory.club_id == club_id,
         )
     )
+    if stayed_of is None:
+        await note_left(tx, row.group_id, row.account_id)
+    else:
+        await note_stayed(tx, club_id, connection_id, row.group_id, row.account_id, of=stayed_of)
     tx.publish(work(row.account_id))
     tx.publish(Hint(club_id, CONNECTION_TOPIC))
 

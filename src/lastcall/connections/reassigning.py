@@ -17,6 +17,7 @@ from lastcall.connections.leases import end_open_leases
 from lastcall.connections.listeners import Coverage, TelemetryFailure, telemetry_failed
 from lastcall.connections.signals import CONNECTION_TOPIC, work
 from lastcall.connections.states import ConnectionState
+from lastcall.connections.staying import note_stayed
 from lastcall.connections.switches import connection_unknown
 from lastcall.connections.tables import Connection
 from lastcall.connections.transitions import REASSIGNED
@@ -56,8 +57,9 @@ async def reassign_connection(
         if not await raise_gate(tx, club_id, connection_id):
             raise connection_unknown()
         await hold_operator(tx, actor)
-        old, epoch = await _leaving(tx, club_id, connection_id)
+        old, epoch, group_id = await _leaving(tx, club_id, connection_id)
         new = await _successor(tx, account_id)
+        await note_stayed(tx, club_id, connection_id, group_id, old, of=club_id)
         await end_open_leases(tx, [(club_id, connection_id)])
         await tx.execute(
             update(Connection)
@@ -82,11 +84,12 @@ async def reassign_connection(
     return new
 
 
-async def _leaving(tx: Transaction, club_id: UUID, connection_id: UUID) -> tuple[UUID, datetime]:
-    """The account that gives the connection away, held, and the epoch. Raises ``Conflict`` when it keeps it."""
+async def _leaving(tx: Transaction, club_id: UUID, connection_id: UUID) -> tuple[UUID, datetime, str]:
+    """The account that gives the connection away, held, the epoch, and the group. Raises ``Conflict`` when it keeps
+    it."""
     row = (
         await tx.execute(
-            select(Connection.account_id, Connection.state, Connection.epoch).where(
+            select(Connection.account_id, Connection.state, Connection.epoch, Connection.group_id).where(
                 Connection.club_id == club_id, Connection.id == connection_id
             )
         )
@@ -104,7 +107,7 @@ async def _leaving(tx: Transaction, club_id: UUID, connection_id: UUID) -> tuple
             f"The account {account.alias} is {account.state.words}: it keeps its connections.",
             advice="Set it to quarantined or retiring first.",
         )
-    return account.account_id, row.epoch
+    return account.account_id, row.epoch, row.group_id
 
 
 async def _successor(tx: Transaction, account_id: UUID | None) -> UUID:

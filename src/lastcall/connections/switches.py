@@ -165,11 +165,16 @@ async def set_connection_limit(
 async def require_connection_manager(tx: Transaction, actor: Actor | None, club_id: UUID) -> None:
     """An operator (with a token: one made for that), or ``manage_connection`` in the club; it is not archived or
     deleted before the transaction ends."""
-    if actor is None or (actor.is_operator and actor.has_scope(Scope.OPERATOR)):
+    if actor is None or is_operating(actor):
         await hold_gate(tx, club_id)
         await hold_operator(tx, actor)
         return
     await require(tx, actor, club_id, Permission.MANAGE_CONNECTION, scope=Scope.CONNECTION)
+
+
+def is_operating(actor: Actor | None) -> bool:
+    """Whether the actor stands here as an operator or as the host's command line."""
+    return actor is None or (actor.is_operator and actor.has_scope(Scope.OPERATOR))
 
 
 def _require_person_to_lift(actor: Actor | None, *, is_on: bool) -> None:
