@@ -71,33 +71,15 @@ async def connect_club(
             await hold_place(tx, account_id)
         if not is_operating(actor):
             await refuse_stayed(tx, club_id, group_id, account_id)
-        epoch = await tx.scalar(
-            upsert(Connection)
-            .values(
-                club_id=club_id,
-                id=connection_id,
-                group_id=group_id,
-                group_name=shown,
-                account_id=account_id,
-                state=ConnectionState.CONNECTING.value,
-                epoch=NOW,
-                next_look_at=NOW,
-                features=sorted({feature.value for feature in features}),
-            )
-            .on_conflict_do_nothing(
-                index_elements=[Connection.club_id],
-                index_where=text("state <> 'disconnected'"),
-            )
-            .returning(Connection.epoch)
+        await _begin(
+            tx,
+            club_id=club_id,
+            id=connection_id,
+            group_id=group_id,
+            group_name=shown,
+            account_id=account_id,
+            features=sorted({feature.value for feature in features}),
         )
-        if epoch is None:  # while this waited for the account, which both may have chosen
-            raise Conflict(
-                "club_connected",
-                "Somebody else connected this club just now.",
-                advice="Look at the connection page.",
-            )
-        await tx.execute(insert(ConnectionGate).values(club_id=club_id, connection_id=connection_id))
-        await epoch_begins(tx, EpochBegin(club_id, connection_id, epoch))
         await log(
             tx,
             club_id,
@@ -110,6 +92,28 @@ async def connect_club(
         tx.publish(work(account_id))
         tx.publish(Hint(club_id, CONNECTION_TOPIC))
     return connection_id
+
+
+async def _begin(tx: Transaction, **values: Any) -> None:
+    """Insert the connection and begin its epoch. Raises ``Conflict`` when somebody else connected the club while this
+    waited for the account, which both may have chosen."""
+    club_id, connection_id = values["club_id"], values["id"]
+    epoch = await tx.scalar(
+        upsert(Connection)
+        .values(**values, state=ConnectionState.CONNECTING.value, epoch=NOW, next_look_at=NOW)
+        .on_conflict_do_nothing(
+            index_elements=[Connection.club_id], index_where=text("state <> 'disconnected'")
+        )
+        .returning(Connection.epoch)
+    )
+    if epoch is None:
+        raise Conflict(
+            "club_connected",
+            "Somebody else connected this club just now.",
+            advice="Look at the connection page.",
+        )
+    await tx.execute(insert(ConnectionGate).values(club_id=club_id, connection_id=connection_id))
+    await epoch_begins(tx, EpochBegin(club_id, connection_id, epoch))
 
 
 async def disconnect_club(db: Database, actor: Actor | None, club_id: UUID, connection_id: UUID) -> None:
