@@ -3,7 +3,8 @@ read once.
 
 For each application it reads the signature of each handler anew and makes a class of it, and it copies every router
 in depth first. That was three quarters of the third of a second that an application takes. A signature depends on
-the handler's function alone, which nobody changes; our routers are each made for one application.
+the handler's function alone, which nobody changes, and where its arguments come from on the path and on what the
+routers provide besides; our routers are each made for one application.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ from functools import wraps
 from typing import Any
 
 from litestar import Router
+from litestar._kwargs import KwargsModel
 from litestar._signature import SignatureModel
+from litestar.di import Provide
 from litestar.utils.signature import ParsedSignature
 
 _OPTIONS = "HTTPRoute.create_options_handler.<locals>.options_handler"
@@ -59,6 +62,27 @@ def _of_model(
     )
 
 
+def _of_kwargs(
+    signature_model: type[SignatureModel],
+    parsed_signature: ParsedSignature,
+    dependencies: dict[str, Provide],
+    path_parameters: set[str],
+    layered_parameters: dict[str, object],
+    ctx: object = None,
+) -> object:
+    lasting = _lasting(getattr(ctx, "fn", None))
+    provided = {name: _lasting(one.dependency) for name, one in dependencies.items()}
+    if lasting is None or None in provided.values() or layered_parameters:
+        return None
+    return (
+        lasting,
+        signature_model,
+        id(parsed_signature),
+        frozenset(path_parameters),
+        tuple(provided.items()),
+    )
+
+
 def _lasting(fn: object) -> object:
     """What stands for the function, unless it was made for one application and holds it."""
     name = getattr(fn, "__qualname__", "<")
@@ -73,4 +97,5 @@ def _itself(router: Router, _: dict[int, Any]) -> Router:
 
 _remembered(ParsedSignature, "from_fn", _of_function)
 _remembered(SignatureModel, "create", _of_model)
+_remembered(KwargsModel, "create_for_signature_model", _of_kwargs)
 Router.__deepcopy__ = _itself  # type: ignore[attr-defined]
