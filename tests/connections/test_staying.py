@@ -68,7 +68,7 @@ async def test_whoever_left_may_be_let_in_again_for_anybody(site, other):
 async def test_who_was_never_let_in_keeps_nobody_out(site, other):
     await site.db.pool.execute("delete from evidence")
     await site.end()
-    await connect(other, owner(other), site)
+    assert await connect(other, owner(other), site)
 
 
 async def test_a_deleted_clubs_account_is_in_its_group_for_nobody(site, other):

@@ -102,7 +102,7 @@ async def scenes_of(stage: Stage, kinds: Mapping[str, str]) -> dict[str, Scene]:
     return scenes
 
 
-async def come_to(scenes: Mapping[str, Scene], expected: Mapping[str, Seen]) -> None:
+async def expect_all(scenes: Mapping[str, Scene], expected: Mapping[str, Seen]) -> None:
     """What is seen of each scene becomes what is expected of it."""
     last: dict[str, Seen] = {}
 

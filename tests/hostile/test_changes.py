@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import pytest
-from tests.hostile.scenes import PREFLIGHT, Scene, come_to, scenes_of
+from tests.hostile.scenes import PREFLIGHT, Scene, expect_all, scenes_of
 from tests.hostile.stage import Seen, Stage
 from tests.hostile.test_faults import WELL
 
@@ -135,11 +135,11 @@ async def test_a_change_at_each_step_has_its_reason_and_stops_no_more_than_it_ha
     case = CASES[name]
     scenes = await scenes_of(stage, dict.fromkeys(case.expected, case.kind))
     await asyncio.gather(*(scene.change_at(step, case.change) for step, scene in scenes.items()))
-    await come_to(scenes, case.expected)
+    await expect_all(scenes, case.expected)
 
 
 async def test_a_change_that_nobody_makes_is_met_nowhere(stage: Stage) -> None:
     """The twin of all of the above: what they see comes of their change alone."""
     scenes = await scenes_of(stage, dict.fromkeys(("group", "write"), "ban_member"))
     await asyncio.gather(*(scene.change_at(step, lambda _scene: None) for step, scene in scenes.items()))
-    await come_to(scenes, dict.fromkeys(scenes, WELL))
+    await expect_all(scenes, dict.fromkeys(scenes, WELL))

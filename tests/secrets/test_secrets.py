@@ -239,7 +239,7 @@ async def play(house: House, world: World) -> dict[str, str]:
     path = re.search(r"/sign-in/([A-Za-z0-9_-]{40,})", shown)
     assert path is not None, shown
     house.keep("link of the command line", path[1])
-    shown, more = await house.command("account", "key", "porter")
+    shown, more = await house.command("account", "rotate-key", "porter")
     found = re.search(r"LASTCALL_WORKER_KEY=(\S+)", shown)
     assert found is not None, shown
     key = house.keep("worker key", found[1])

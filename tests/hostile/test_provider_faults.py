@@ -8,7 +8,7 @@ from datetime import timedelta
 from functools import partial
 
 import pytest
-from tests.hostile.scenes import PREFLIGHT, STEPS, come_to, scenes_of
+from tests.hostile.scenes import PREFLIGHT, STEPS, expect_all, scenes_of
 from tests.hostile.stage import Seen, Stage
 
 from lastcall.collector import opening
@@ -151,7 +151,7 @@ async def test_a_fault_at_each_step_has_its_reason_and_writes_nothing_twice(
     for step, scene in scenes.items():
         scene.arm(case.fault, step)
         scene.place.start()
-    await come_to(scenes, case.at_once)
+    await expect_all(scenes, case.at_once)
     for seconds, then in case.later:
         await stage.advance(seconds)
-        await come_to(scenes, then)
+        await expect_all(scenes, then)
