@@ -17,6 +17,7 @@ from lastcall.errors import Unavailable
 from lastcall.testing.waiting import eventually
 
 
+@pytest.mark.clause("BUD-03")
 async def test_one_line_a_minute_says_what_was_done_and_none_when_nothing_was(bench: Bench) -> None:
     await bench.server.until("hello")
     await bench.end()

@@ -88,6 +88,7 @@ async def test_a_connection_that_waits_only_looks(bench: Bench, state: str, edit
     assert "claim" not in calls
     assert knocks(bench) == 0
     assert bench.writes() == 0
+    assert [call for call in bench.server.of("allowance") if call.is_write] == []
 
 
 async def test_without_its_states_an_operation_bypasses_the_waiting(
