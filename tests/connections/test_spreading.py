@@ -36,6 +36,12 @@ def test_two_processes_side_by_side_keep_the_share(first, second):
     assert busiest_second(iter(both), CONNECTIONS) <= 2 * CONNECTIONS / 60
 
 
+@given(st.floats(0, 1))
+def test_no_look_lies_where_the_allowance_grants_nothing(start):
+    # Its window opens within the first ten seconds of the minute and closes five before its end (allowance.sql).
+    assert all(10 <= phase * 60 < 55 for phase in islice(phases(start), CONNECTIONS))
+
+
 def test_twin_looks_that_follow_the_clock_pile_up_on_one_second():
     def on_the_minute(start: float) -> Iterator[float]:
         while True:

@@ -9,12 +9,17 @@ from collections.abc import Iterator
 GOLDEN = (5**0.5 - 1) / 2
 """Steps of this part of a circle fall into its largest gaps, wherever they began and however many there are."""
 
+FIRST, LAST = 10 / 60, 52 / 60
+"""Looks lie between these parts of a minute. Around its turn the allowance grants nothing for up to 15 seconds
+(``sql/allowance.sql``), and a look that meets them would be left out until the next one."""
+
 
 def phases(start: float) -> Iterator[float]:
-    """Parts of a minute from 0 to 1, each far from those before it, endlessly. ``start``: where the first lies."""
+    """Parts of a minute, each far from those before it, endlessly. ``start`` (0 to 1): how far between ``FIRST`` and
+    ``LAST`` the first lies."""
     phase = start % 1.0
     while True:
-        yield phase
+        yield FIRST + (LAST - FIRST) * phase
         phase = (phase + GOLDEN) % 1.0
 
 
