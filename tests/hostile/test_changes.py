@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import pytest
 from tests.hostile.scenes import PREFLIGHT, Scene, expect_all, scenes_of
 from tests.hostile.stage import Seen, Stage
-from tests.hostile.test_faults import WELL
+from tests.hostile.test_provider_faults import WELL
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
