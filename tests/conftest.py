@@ -20,16 +20,20 @@ pytest_plugins = ["lastcall.testing.database", "lastcall.testing.signatures", "l
 LONGEST_FIRST = (
     "tests/quiet/",
     "tests/kill/",
+    "tests/operations/test_operations_stateful",
     "tests/hostile/",
+    "tests/web/test_every_route",
+    "tests/web/test_browser",
+    "tests/matrix/",
     "tests/db/test_embedded",
     "tests/cli/test_commands",
-    "tests/web/test_browser",
-    "tests/operations/test_operations_stateful",
-    "tests/operations/test_operations_terminal",
     "tests/api/test_v1_schema",
+    "tests/collector/test_whole_life",
+    "tests/collector/test_vertical",
+    "tests/operations/test_operations_terminal",
     "tests/demo/",
     "tests/web/test_ways_browser",
-    "tests/web/test_every_route",
+    "tests/deploy/",
 )
 """One idles for two minutes, others start many processes or browsers: begun first, they do not make a tail.
 

@@ -53,7 +53,7 @@ async def test_an_account_that_did_not_leave_serves_no_other_club_in_that_group(
 
 async def test_an_operator_who_has_looked_may_connect_it_all_the_same(site, other):
     await site.end()
-    await connect(other, None, site)
+    assert await connect(other, None, site)
 
 
 async def test_whoever_left_may_be_let_in_again_for_anybody(site, other):
@@ -62,7 +62,7 @@ async def test_whoever_left_may_be_let_in_again_for_anybody(site, other):
     await activate(site.db, site.club_id, again)
     await disconnect_club(site.db, None, site.club_id, again)
     await report_left(site.db, site.worker, await Site(**{**vars(site), "connection_id": again}).lease())
-    await connect(other, owner(other), site)
+    assert await connect(other, owner(other), site)
 
 
 async def test_who_was_never_let_in_keeps_nobody_out(site, other):
