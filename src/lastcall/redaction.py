@@ -26,6 +26,12 @@ _SECRETS = (
     re.compile(r"(?P<kept>\b(?:bearer|basic) )[^\s\"',\x1b]+", re.IGNORECASE),
     # User and password in an address.
     re.compile(r"(?P<kept>://)[^/\s\"'@:]*:[^/\s\"'@]+(?=@)"),
+    # Cookies: what an answer sets, written as a header or as the pair of a list; those of a VRChat session wherever.
+    re.compile(
+        r"(?P<kept>\bset-cookie\b[^A-Za-z0-9]{1,6}(?:b\\?['\"])?[^\s=;,\"'\x1b]+=)[^\s;\"'\\\x1b]+",
+        re.IGNORECASE,
+    ),
+    re.compile(r"(?P<kept>\b(?:auth|twoFactorAuth)=)[^\s;&\"'\\\x1b]+", re.IGNORECASE),
     # What a provider sends back with somebody who signs in.
     re.compile(r"(?P<kept>[?&](?:code|state|token)=)[^&\s\"'\x1b]+", re.IGNORECASE),
 )

@@ -112,3 +112,65 @@ def test_without_taking_them_out_every_one_of_them_would_be_shown() -> None:
     """The twin."""
     shown = said(False, "logs.redact = lambda line: line")
     assert [secret for secret in HIDDEN if secret not in shown] == []
+
+
+COOKIE = "authcookie_0a1b2c3d"
+ASKING = """
+import asyncio, logging
+from lastcall.cli import logs
+from lastcall.clock import SYSTEM_CLOCK
+from lastcall.vrchat.cookies import Cookies
+from lastcall.vrchat.transport import Transport
+
+async def answer(reader, writer):
+    await reader.readuntil(b"\\r\\n\\r\\n")
+    writer.write(
+        b"HTTP/1.1 200 OK\\r\\nContent-Length: 2\\r\\nSet-Cookie: auth={cookie}; Path=/; HttpOnly\\r\\n"
+        b"Set-Cookie: other={cookie}; Path=/\\r\\n\\r\\n{{}}"
+    )
+    await writer.drain()
+
+async def main():
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+        url = "http://127.0.0.1:%d" % server.sockets[0].getsockname()[1]
+        cookies = Cookies()
+        transport = Transport(url, "Lastcall/1 tester@example.org", cookies, SYSTEM_CLOCK)
+        await transport.exchange("GET", "/config")
+        await transport.close()
+        assert cookies.header() == "auth={cookie}"
+
+{twin}
+logs.set_up_logs()
+logging.getLogger({lowered!r}).setLevel(logging.DEBUG)
+asyncio.run(main())
+"""
+
+
+def said_of_a_call(lowered: str, twin: str = "") -> str:
+    """What is written while VRChat sets a session's cookie, with the level of that logger at DEBUG."""
+    return subprocess.run(
+        [sys.executable, "-c", ASKING.format(cookie=COOKIE, lowered=lowered, twin=twin)],
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(SOURCE)},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stderr
+
+
+def test_a_lowered_level_shows_no_head_of_an_answer() -> None:
+    shown = said_of_a_call("")
+    assert "selector" in shown  # the level is lowered: asyncio says what it waits with
+    assert "receive_response_headers" not in shown
+
+
+@pytest.mark.parametrize("twin", ["", "logs.QUIET = ()"])
+def test_no_lowered_level_shows_a_cookie(twin: str) -> None:
+    """Not even that of the library's own logger, and not without the level that keeps the library quiet."""
+    shown = said_of_a_call("httpcore2.http11", twin)
+    assert "receive_response_headers" in shown
+    assert COOKIE not in shown
+
+
+def test_without_both_a_lowered_level_would_show_it() -> None:
+    """The twin."""
+    assert COOKIE in said_of_a_call("", "logs.QUIET = ()\nlogs.redact = lambda line: line")

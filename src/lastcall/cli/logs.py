@@ -20,6 +20,10 @@ _TRACES = structlog.processors.ExceptionRenderer(
     structlog.tracebacks.ExceptionDictTransformer(show_locals=False)
 )
 
+QUIET = ("httpcore2",)
+"""Loggers that write whole heads of answers at DEBUG, the cookies of VRChat's sessions among them: they say no more
+than WARNING, whatever the level of the others is."""
+
 
 def set_up_logs() -> None:
     """Configure structlog and the standard library's logging alike, once a process."""
@@ -50,6 +54,8 @@ def set_up_logs() -> None:
     root = logging.getLogger()
     root.handlers = [handler]
     root.setLevel(logging.WARNING)
+    for name in QUIET:
+        logging.getLogger(name).setLevel(logging.WARNING)
 
 
 def _redacted(_logger: structlog.typing.WrappedLogger, _name: str, line: Any) -> str:
