@@ -13,8 +13,9 @@ from benchmarks.harness import RUNS, Figure, Server, database, one_row_table, on
 from benchmarks.world import OWNER, PERSON, Connected, add_clubs, add_operations, loader, row_id
 from lastcall.db.database import Database
 from lastcall.deadlines.owner import PAGE
+from lastcall.events.fields import EventFields
 from lastcall.events.queries import EventView
-from lastcall.events.services.write import EventFields, create_event, edit_event
+from lastcall.events.services.write import create_event, edit_event
 from lastcall.events.times import Timed
 from lastcall.operations.listeners import register
 from lastcall.operations.owners.fanout import Fanouts

@@ -107,14 +107,14 @@ async def server(
 
 
 @asynccontextmanager
-async def database(on: Server, name: str | None = None, **options: int) -> AsyncIterator[Database]:
+async def database(on: Server, name: str | None = None) -> AsyncIterator[Database]:
     """The product's schema on that server, opened as the product opens it. ``name``: in a database of that name."""
     url = on.url
     if name is not None:
         await create(on, name)
         url = on.url_of(name)
     await migrate(url, SCHEMA)
-    opened = await Database.open(url, **options)
+    opened = await Database.open(url)
     try:
         yield opened
     finally:

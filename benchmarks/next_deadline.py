@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 
 import asyncpg
 
@@ -70,7 +71,7 @@ update operations o
 
 async def run() -> list[Figure]:
     oldest = look_at(OLDEST)
-    async with server(oldest and oldest.folder, LARGE) as on, AsyncExitStack() as stack:
+    async with server(oldest.folder if oldest else None, LARGE) as on, AsyncExitStack() as stack:
         small = await _small(on)
         pasts = [await _grown(on, kind, size) for kind in ("resolved", "archived") for size in SIZES]
         version, figures, misses = "", [], []
@@ -80,8 +81,8 @@ async def run() -> list[Figure]:
             version = f"PostgreSQL {grown.get_server_version().major}"
             for statement in past.statements:
                 ratio, here, there = await alternating(
-                    lambda s=statement, c=grown: c.fetchrow(s.sql),
-                    lambda s=statement: alone.fetchrow(s.sql),
+                    partial(grown.fetchrow, statement.sql),
+                    partial(alone.fetchrow, statement.sql),
                     CALLS,
                 )
                 note = f"{here * 1e6:.0f} µs against {there * 1e6:.0f} µs, {version}"
@@ -167,7 +168,7 @@ async def _misses(connection: asyncpg.Connection[asyncpg.Record], statement: Sta
     nodes = [node for node in _nodes(plan[0]["Plan"]) if "Relation Name" in node]
     if [node.get("Index Name") for node in nodes] == [statement.index]:
         return ""
-    return f"{statement.owner}: {', '.join(node['Node Type'] for node in nodes)} instead of {statement.index}"
+    return f"{statement.owner}: {', '.join(str(node['Node Type']) for node in nodes)} instead of {statement.index}"
 
 
 def _nodes(plan: dict[str, object]) -> list[dict[str, object]]:

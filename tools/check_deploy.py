@@ -43,8 +43,8 @@ def _units() -> list[str]:
             copies.append(str(copy))
         # An unknown key is said and forgiven: whatever it says is a complaint.
         said = _said("systemd-analyze", "verify", "--man=no", *copies)
-        for copy in copies:
-            command = ("security", "--offline=yes", f"--threshold={MOST_EXPOSED}", "--no-pager", copy)
+        for checked in copies:
+            command = ("security", "--offline=yes", f"--threshold={MOST_EXPOSED}", "--no-pager", checked)
             said += _said("systemd-analyze", *command, is_quiet=False)
     return said
 

@@ -10,6 +10,7 @@ import json
 import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Literal
 from uuid import UUID
 
 from playwright.async_api import async_playwright
@@ -112,7 +113,8 @@ async def pictures(url: str, link: str) -> None:
         page = await context.new_page()
         await page.goto(link)
         await page.get_by_role("button", name="Sign in").click()
-        for name, scheme in (("scheduled", "light"), ("scheduled-dark", "dark")):
+        schemes: dict[str, Literal["light", "dark"]] = {"scheduled": "light", "scheduled-dark": "dark"}
+        for name, scheme in schemes.items():
             await page.emulate_media(color_scheme=scheme)
             await page.goto(f"{url}/c/night-shift/scheduled")
             await page.get_by_text("Live", exact=True).wait_for()
