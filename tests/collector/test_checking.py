@@ -49,10 +49,29 @@ async def test_what_is_missing_is_named_for_each_feature(bench: Bench, grant: st
     assert says in lines[-1]
 
 
+async def test_what_a_group_does_not_grant_is_named_with_the_actions_that_need_it_and_is_no_fault(
+    bench: Bench,
+) -> None:
+    bench.server.features = ("analytics", "membership_management", "posts", "instances")
+    for grant in ("group-bans-manage", "group-instance-public-create", "group-audit-view"):
+        bench.edit("take_grant", user_id=bench.simulator.seed.bot_id, grant=grant)
+    code, lines = await check(bench)
+    assert code == 0
+    assert lines[-1] == (
+        f"  {bench.simulator.seed.group_id} (active): "
+        "without the grant group-audit-view: no joins and departures; "
+        "without the grant group-bans-manage: no ban member, no unban member, no view of bans; "
+        "without the grant group-instance-public-create: no create instance (public)."
+    )
+
+
 async def test_a_feature_that_is_off_lacks_nothing(bench: Bench) -> None:
     bench.server.features = ("posts",)
-    bench.edit("take_grant", user_id=bench.simulator.seed.bot_id, grant="group-members-manage")
-    assert (await check(bench))[0] == 0
+    for grant in ("group-members-manage", "group-bans-manage"):
+        bench.edit("take_grant", user_id=bench.simulator.seed.bot_id, grant=grant)
+    code, lines = await check(bench)
+    assert code == 0
+    assert "nothing is missing" in lines[-1]
 
 
 async def test_an_account_that_is_no_member_is_said_so(bench: Bench) -> None:

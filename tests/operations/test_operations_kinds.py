@@ -81,6 +81,7 @@ def test_both_sides_have_the_same_fields_shapes_grants_and_cost(name: str) -> No
     payload = PAYLOADS[name]
     assert here.grants_for(here.parse(payload, "payload")) == there.grants_for(there.read(payload))
     assert (here.grants, here.cost, here.is_protective) == (there.grants, there.cost, there.is_protective)
+    assert here.feature == there.feature
 
 
 @pytest.mark.parametrize("name", list(KINDS))

@@ -41,6 +41,7 @@ def test_both_sides_of_a_kind_agree(name: str) -> None:
     assert set(fields(asked.params)) == set(fields(read.params))
     assert fields(asked.item) == fields(read.item)
     assert set(asked.grants) == set(read.grants)
+    assert asked.feature == read.feature
 
 
 NEEDED = {

@@ -39,7 +39,7 @@ async def ask(name: str, what: str) -> str:
 @click.option(
     "--check",
     is_flag=True,
-    help="Sign in, say what each group lacks for its features, and end; 1 if anything.",
+    help="Sign in, say what each group lacks for its features, and end; 1 if one cannot work.",
 )
 @command_body
 async def collector(server_url: str | None, sign_in_anew: bool, check: bool) -> None:

@@ -24,6 +24,7 @@ async def _ask(asking: Asking, params: PageParams) -> Page:
 
 BANS = ReadKind(
     name="bans",
+    feature="membership_management",
     params=PageParams,
     item=BanItem,
     grants=("group-bans-manage", "group-members-manage"),

@@ -86,6 +86,7 @@ def _requests(params: EligibilityParams) -> int:
 
 ELIGIBILITY = ReadKind(
     name="eligibility",
+    feature="instances",
     params=EligibilityParams,
     item=EligibilityItem,
     check=_check,

@@ -26,5 +26,10 @@ async def _ask(asking: Asking, params: PageParams) -> Page:
 
 
 INSTANCES = ReadKind(
-    name="instances", params=PageParams, item=InstanceItem, requests=one_request, ask=_ask
-)  # fmt: skip
+    name="instances",
+    feature="instances",
+    params=PageParams,
+    item=InstanceItem,
+    requests=one_request,
+    ask=_ask,
+)

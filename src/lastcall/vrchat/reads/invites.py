@@ -24,6 +24,7 @@ async def _ask(asking: Asking, params: PageParams) -> Page:
 
 INVITES = ReadKind(
     name="invites",
+    feature="membership_management",
     params=PageParams,
     item=InviteItem,
     grants=("group-invites-manage",),

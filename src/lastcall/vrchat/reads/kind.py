@@ -81,11 +81,13 @@ class Asking:
 class ReadKind:
     """A kind as the collector sees it.
 
-    ``grants``: what the group must grant the account. ``check`` raises ``InvalidInput`` for fields that do not
-    go together. ``requests`` counts the kind's own requests for these parameters.
+    ``feature``: the one that a club switches on for it, by the name it has in ``FEATURE_GRANTS``. ``grants``:
+    what the group must grant the account. ``check`` raises ``InvalidInput`` for fields that do not go together.
+    ``requests`` counts the kind's own requests for these parameters.
     """
 
     name: str
+    feature: str
     params: type[Params]
     item: type[Item]
     grants: tuple[str, ...] = ()

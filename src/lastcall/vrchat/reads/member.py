@@ -63,6 +63,7 @@ def _nothing(params: MemberParams, asked_at: float) -> Page:
 
 MEMBER = ReadKind(
     name="member",
+    feature="membership_management",
     params=MemberParams,
     item=StandingItem,
     grants=VIEW_GRANTS,

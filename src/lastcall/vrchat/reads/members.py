@@ -27,6 +27,7 @@ async def _ask(asking: Asking, params: PageParams) -> Page:
 
 MEMBERS = ReadKind(
     name="members",
+    feature="membership_management",
     params=PageParams,
     item=MemberItem,
     grants=VIEW_GRANTS,

@@ -86,6 +86,7 @@ async def _ask(asking: Asking, params: PageParams) -> Page:
 
 POSTS = ReadKind(
     name="posts",
+    feature="posts",
     params=PageParams,
     item=PostItem,
     grants=("group-announcement-manage",),

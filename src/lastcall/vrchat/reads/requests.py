@@ -24,6 +24,7 @@ async def _ask(asking: Asking, params: PageParams) -> Page:
 
 REQUESTS = ReadKind(
     name="requests",
+    feature="membership_management",
     params=PageParams,
     item=RequestItem,
     grants=("group-invites-manage",),

@@ -26,6 +26,7 @@ def _no_request(_params: Any) -> int:
 
 ROLES = ReadKind(
     name="roles",
+    feature="membership_management",
     params=PageParams,
     item=RoleItem,
     grants=("group-roles-assign", "group-members-manage"),
@@ -34,6 +35,7 @@ ROLES = ReadKind(
 )
 INSTANCE_ROLES = ReadKind(
     name="instance_roles",
+    feature="instances",
     params=PageParams,
     item=RoleItem,
     grants=("group-instance-restricted-create",),

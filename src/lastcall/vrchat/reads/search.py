@@ -33,6 +33,7 @@ async def _ask(asking: Asking, params: SearchParams) -> Page:
 
 SEARCH = ReadKind(
     name="search",
+    feature="membership_management",
     params=SearchParams,
     item=MemberItem,
     grants=VIEW_GRANTS,

@@ -41,5 +41,10 @@ def _judge(write: Write, sent: SendResult) -> Judgement:
 
 
 APPROVE_REQUEST = WriteKind(
-    name=_KIND, payload=ApproveRequest, grants=("group-invites-manage",), plan_seen=_plan, judge=_judge
+    name=_KIND,
+    feature="membership_management",
+    payload=ApproveRequest,
+    grants=("group-invites-manage",),
+    plan_seen=_plan,
+    judge=_judge,
 )

@@ -37,6 +37,7 @@ def _check_body(write: Write, answer: Answer) -> Proof | Code:
 
 ASSIGN_ROLE = WriteKind(
     name=_KIND,
+    feature="membership_management",
     payload=AssignRole,
     grants=("group-roles-assign", "group-members-manage"),
     is_protective=True,

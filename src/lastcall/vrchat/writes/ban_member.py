@@ -31,6 +31,7 @@ def _judge(write: Write, sent: SendResult) -> Judgement:
 
 BAN_MEMBER = WriteKind(
     name=_KIND,
+    feature="membership_management",
     payload=BanMember,
     grants=("group-bans-manage", "group-members-manage"),
     is_protective=True,

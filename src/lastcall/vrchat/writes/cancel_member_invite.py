@@ -31,5 +31,10 @@ def _judge(write: Write, sent: SendResult) -> Judgement:
 
 
 CANCEL_MEMBER_INVITE = WriteKind(
-    name=_KIND, payload=CancelMemberInvite, grants=("group-invites-manage",), plan_seen=_plan, judge=_judge
+    name=_KIND,
+    feature="membership_management",
+    payload=CancelMemberInvite,
+    grants=("group-invites-manage",),
+    plan_seen=_plan,
+    judge=_judge,
 )

@@ -42,6 +42,7 @@ def _judge(write: Write, sent: SendResult) -> Judgement:
 
 CLOSE_INSTANCE = WriteKind(
     name=_KIND,
+    feature="instances",
     payload=CloseInstance,
     grants=("group-instance-manage",),
     reads=(DESTINATION,),

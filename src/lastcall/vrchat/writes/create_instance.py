@@ -17,11 +17,12 @@ _KIND = "create_instance"
 _PUBLIC_GROUP = "default"
 """What VRChat calls the privacy of a group that everybody can see."""
 
-_ACCESS_GRANTS = {
+ACCESS_GRANTS = {
     "members": "group-instance-open-create",
     "plus": "group-instance-plus-create",
     "public": "group-instance-public-create",
 }
+"""What the group must grant, by whom the instance is open to."""
 
 
 class CreateInstance(Payload, frozen=True):
@@ -35,7 +36,7 @@ class CreateInstance(Payload, frozen=True):
 
 
 def _more_grants(payload: CreateInstance) -> tuple[str, ...]:
-    grants = [_ACCESS_GRANTS[payload.access]]
+    grants = [ACCESS_GRANTS[payload.access]]
     if payload.age_gated:
         grants.append("group-instance-age-gated-create")
     if payload.role_ids:
@@ -88,6 +89,7 @@ def _check_body(write: Write, answer: Answer) -> Proof | Code:
 
 CREATE_INSTANCE = WriteKind(
     name=_KIND,
+    feature="instances",
     payload=CreateInstance,
     grants=(),
     more_grants=_more_grants,

@@ -26,5 +26,10 @@ def _judge(write: Write, sent: SendResult) -> Judgement:
 
 
 DELETE_POST = WriteKind(
-    name=_KIND, payload=DeletePost, grants=("group-announcement-manage",), plan_seen=_plan, judge=_judge
+    name=_KIND,
+    feature="posts",
+    payload=DeletePost,
+    grants=("group-announcement-manage",),
+    plan_seen=_plan,
+    judge=_judge,
 )

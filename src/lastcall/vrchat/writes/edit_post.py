@@ -37,6 +37,7 @@ def _check_body(write: Write, answer: Answer) -> Proof | Code:
 
 EDIT_POST = WriteKind(
     name=_KIND,
+    feature="posts",
     payload=EditPost,
     grants=("group-announcement-manage",),
     check=check_post,

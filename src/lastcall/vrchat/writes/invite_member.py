@@ -48,5 +48,10 @@ def _judge(write: Write, sent: SendResult) -> Judgement:
 
 
 INVITE_MEMBER = WriteKind(
-    name=_KIND, payload=InviteMember, grants=("group-invites-manage",), plan_seen=_plan, judge=_judge
+    name=_KIND,
+    feature="membership_management",
+    payload=InviteMember,
+    grants=("group-invites-manage",),
+    plan_seen=_plan,
+    judge=_judge,
 )

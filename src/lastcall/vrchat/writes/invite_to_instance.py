@@ -68,6 +68,7 @@ def _check_body(write: Write, answer: Answer) -> Proof | Code:
 
 INVITE_TO_INSTANCE = WriteKind(
     name=_KIND,
+    feature="instances",
     payload=InviteToInstance,
     grants=(),
     reads=(DESTINATION, FRIENDSHIP),

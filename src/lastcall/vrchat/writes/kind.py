@@ -50,14 +50,15 @@ class Seen:
 class WriteKind:
     """A kind as the collector sees it.
 
-    ``grants`` is what the group must grant whatever the payload says, ``more_grants`` what this payload needs
-    beyond. ``is_protective``: never against the account itself or the group's owner. ``check`` raises
-    ``InvalidInput`` for fields that do not go together. ``reads`` are carried out in their order.
-    ``plan_seen`` makes the write, or raises a ``ProviderFault`` when what was seen forbids it; ``judge`` says
-    what became of it.
+    ``feature``: the one that a club switches on for it, by the name it has in ``FEATURE_GRANTS``. ``grants`` is
+    what the group must grant whatever the payload says, ``more_grants`` what this payload needs beyond.
+    ``is_protective``: never against the account itself or the group's owner. ``check`` raises ``InvalidInput`` for
+    fields that do not go together. ``reads`` are carried out in their order. ``plan_seen`` makes the write, or
+    raises a ``ProviderFault`` when what was seen forbids it; ``judge`` says what became of it.
     """
 
     name: str
+    feature: str
     payload: type[Payload]
     grants: tuple[str, ...]
     more_grants: Callable[[Any], tuple[str, ...]] | None = None

@@ -93,6 +93,7 @@ def _check_body(write: Write, answer: Answer) -> Proof | Code:
 
 PUBLISH_POST = WriteKind(
     name=_KIND,
+    feature="posts",
     payload=PublishPost,
     grants=("group-announcement-manage",),
     check=check_post,

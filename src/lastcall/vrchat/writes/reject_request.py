@@ -33,5 +33,10 @@ def _judge(write: Write, sent: SendResult) -> Judgement:
 
 
 REJECT_REQUEST = WriteKind(
-    name=_KIND, payload=RejectRequest, grants=("group-invites-manage",), plan_seen=_plan, judge=_judge
+    name=_KIND,
+    feature="membership_management",
+    payload=RejectRequest,
+    grants=("group-invites-manage",),
+    plan_seen=_plan,
+    judge=_judge,
 )

@@ -27,6 +27,7 @@ def _judge(write: Write, sent: SendResult) -> Judgement:
 
 REMOVE_MEMBER = WriteKind(
     name=_KIND,
+    feature="membership_management",
     payload=RemoveMember,
     grants=("group-members-remove", "group-members-manage"),
     is_protective=True,

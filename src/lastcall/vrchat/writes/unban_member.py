@@ -31,6 +31,7 @@ def _judge(write: Write, sent: SendResult) -> Judgement:
 
 UNBAN_MEMBER = WriteKind(
     name=_KIND,
+    feature="membership_management",
     payload=UnbanMember,
     grants=("group-bans-manage", "group-members-manage"),
     is_protective=True,
