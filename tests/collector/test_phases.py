@@ -182,6 +182,22 @@ async def test_at_two_requests_a_minute_the_aggregates_live_and_readiness_with_t
     assert [call.amount for call in bench.server.of("allowance") if call.lease is not None][:1] == [2]
 
 
+async def test_a_look_that_grows_old_while_the_request_is_got_is_no_lost_membership(bench: Bench) -> None:
+    """It is handed in with its age."""
+
+    async def slow(sent: m.Allowance) -> m.Message:
+        if sent.lease is not None and bench.server.of("read_claim"):
+            await bench.advance(31)
+        return await bench.server.allowance(sent)
+
+    bench.server.handlers["allowance"] = slow
+    bench.server.features, bench.server.state = ("analytics",), "connecting"
+    calls = await one_pass(bench)
+    assert bench.server.of("failure") == []
+    assert calls[:4] == ["membership", "claim", "read_claim", "sample"]
+    assert bench.server.of("sample")[0].age_ms >= 31_000
+
+
 async def test_what_nobody_waits_for_does_not_wait(bench: Bench) -> None:
     async def none(sent: m.Allowance) -> m.Message:
         is_granted = sent.lease is None

@@ -20,12 +20,13 @@ MALFORMED = 422
 
 async def run(current: Pass) -> None:
     """One look at the group and one at its instances, handed in together. The look serves the readiness too, so that
-    both fit into two requests a minute (COL-02)."""
+    both fit into two requests a minute (COL-02). A look that grows old while the request is got still counts: its
+    age goes in with it."""
     account = current.account
-    amount = 2 if current.fresh_look() is None else 1
-    with await current.hold(amount, account.clock.boot()) as held:
-        look = current.fresh_look() if amount == 1 else await current.look_at_group(held)
-        if look is None or look.own is None:
+    look = current.fresh_look()
+    with await current.hold(2 if look is None else 1, account.clock.boot()) as held:
+        look = look or await current.look_at_group(held)
+        if look.own is None:
             raise Membership("The account is not a member of the group.")
         held.charge()
         population = await read_population(account.transport, current.lease.group_id)
