@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -133,3 +134,21 @@ async def test_a_lease_that_could_not_be_renewed_in_time_is_over(bench: Bench) -
     bench.simulator.release("here")
     await bench.server.until("release")
     assert len(bench.simulator.arrivals) == arrivals
+
+
+async def test_a_refused_session_that_was_not_looked_at_again_is_not_called_over(bench: Bench) -> None:
+    """The second look had no room, and the stop ended its wait: one 401 signs no account out."""
+
+    async def full(sent: m.Lease) -> m.Message:
+        return msgspec.structs.replace(await usual(sent), account_requests_per_minute=3)
+
+    usual = bench.server.lease
+    bench.server.handlers["lease"] = full
+    refusal = dataclasses.replace(PLACES[2], path="/groups/*/bans")
+    bench.simulator.arm(msgspec.structs.replace(faults.answer(401), hold="here"), path=refusal.path)
+    await held_at(bench, refusal)
+    bench.stop.set()
+    bench.simulator.release("here")
+    assert await bench.end() == 0
+    assert [told.code for told in bench.server.of("read_failed")] == ["transient"]
+    assert {told.code for told in bench.server.of("failure")} <= {"transient"}

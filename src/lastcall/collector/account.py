@@ -131,7 +131,7 @@ class Account:
     async def look_into(self, fault: ProviderFault) -> ProviderFault:
         """What ``fault`` really is, a 401 looked at once more; the account stops where it is the account's."""
         if isinstance(fault, Authentication) and not isinstance(fault, AuthRequired):
-            fault = await self._doubt(fault)
+            fault = await self._doubt()
         self.heed(fault)
         return fault
 
@@ -196,7 +196,7 @@ class Account:
         self.joined_on = read.value.joined_on or self.joined_on
         return read.value
 
-    async def _doubt(self, fault: Authentication) -> ProviderFault:
+    async def _doubt(self) -> ProviderFault:
         """Look once more after a 401 anywhere, then say what it was: a session that is over, or a hiccup."""
         async with self._identity_lock:
             self.identity_asked_at = None
@@ -205,7 +205,7 @@ class Account:
             except ProviderFault as second:
                 return second
             except NoAllowance:
-                return fault
+                return Transient("VRChat refused the session once, and could not be asked again.")
         return Transient("VRChat refused the session once and accepts it again.")
 
     async def _one_proof(
