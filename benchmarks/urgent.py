@@ -34,9 +34,7 @@ PATIENCE = 90.0
 async def run() -> list[Figure]:
     with tempfile.TemporaryDirectory(prefix="lastcall-bench-") as home:
         settings = Settings(home=Path(home), port=0, simulator_port=0)
-        async with stage(
-            settings, members=BATCH + 2 * SINGLES * RUNS + 2, is_kept=False, say=lambda _: None
-        ) as running:
+        async with stage(settings, members=MEMBERS, is_kept=False, say=lambda _: None) as running:
             await _raise_limits(running)
             await collector_settled(running.db)
             singles = Singles(running)
