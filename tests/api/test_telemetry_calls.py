@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,8 +14,7 @@ from tests.api.conftest import Caller
 import lastcall.telemetry.listeners
 from lastcall.db.ids import encode_id, new_id
 
-PASS_STATEMENTS = 24
-"""What docs/explanation/telemetry.md states for the calls of one pass, at most."""
+STATED = Path(__file__).parents[2] / "docs" / "explanation" / "telemetry.md"
 WORLD = "wrld_00000000-0000-4000-8000-000000000001"
 GROUP = {
     "groupId": "grp_1",
@@ -98,18 +99,29 @@ async def test_five_failures_of_the_aggregates_leave_the_connection_active_and_c
     )
 
 
-async def test_an_idle_pass_with_analytics_costs_the_stated_statements(caller, site):
+async def test_an_idle_pass_with_analytics_costs_the_stated_statements(caller, site, test_clock):
+    """Every call that a pass over an idle group makes, a page of the log and the proof of identity among them."""
+
     async def idle_pass(number: int) -> int:
         before = site.db.statements
         lease = await caller.lease()
         await caller("claim", lease=lease, journalId=encode_id(new_id()))
+        await caller("read_claim", lease=lease)
+        await caller("allowance", amount=1)
         await caller("allowance", amount=2, lease=lease)
         await sample(caller, lease, instance(1, 5), poll=f"poll-{number:020d}")
-        await caller("allowance", amount=2, lease=lease)
         await caller("membership", lease=lease, group=GROUP, evidence=EVIDENCE)
-        await caller("audit_claim", lease=lease)
+        window = (await caller("audit_claim", lease=lease)).json()["window"]
+        await caller("allowance", amount=1, lease=lease)
+        page = {"scanId": window["scanId"], "offset": 0, "rawCount": 0, "isLast": True, "entries": []}
+        assert (await caller("audit_page", lease=lease, **page)).json() == {"isRecorded": True}
         await caller("release", lease=lease)
         return site.db.statements - before
 
-    await idle_pass(0)  # the key is looked up once
-    assert 0 < await idle_pass(1) <= PASS_STATEMENTS
+    await test_clock.freeze()
+    for number in range(2):  # in the first one the key is looked up, once
+        await test_clock.advance(timedelta(minutes=10))
+        spent = await idle_pass(number)
+    stated = re.search(r"^\| the collector's calls: .* \| (\d+) \|$", STATED.read_text(), re.MULTILINE)
+    assert stated is not None
+    assert spent == int(stated[1])
