@@ -3,5 +3,5 @@ without the people in it.
 
 Nothing in this room names a person: a sample that would is refused as a whole, and a line of the log holds what
 happened and when. Charts and movement are made of these rows, they are not kept here. Missing time is never zero: what
-was not observed has a coverage that says so (``coverage.py``).
+was not observed has a coverage that says so (``states.py``).
 """
