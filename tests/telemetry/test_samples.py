@@ -59,6 +59,9 @@ async def test_one_wrong_instance_refuses_the_whole_look(stage, instances, code)
 
 async def test_a_look_of_a_quarter_of_an_hour_is_kept_and_an_older_one_refused(stage):
     assert await stage.sample(age=SAMPLE_AGE_MOST)
+    assert (await stage.coverage()).observed_at is not None, "the statements' own bound is no tighter"
+    last = "select telemetry_last_observed(club_id, id, epoch) from connections"
+    assert await stage.db.pool.fetchval(last) is not None
     with pytest.raises(Invalid) as refusal:
         await stage.sample(age=SAMPLE_AGE_MOST + timedelta(milliseconds=1))
     assert refusal.value.code == "sample_too_old"
