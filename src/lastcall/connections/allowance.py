@@ -41,13 +41,8 @@ async def reserve(
     """
     row = await db.pool.fetchrow(
         _RESERVE,
-        worker.account_id,
-        worker.generation,
-        worker.worker_id,
-        held.club_id if held else None,
-        held.connection_id if held else None,
-        held.epoch if held else None,
-        held.fencing_token if held else None,
+        *worker.arguments,
+        *(held.arguments if held else (None,) * 4),
         amount,
         is_write,
     )

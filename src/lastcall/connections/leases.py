@@ -101,9 +101,7 @@ async def take_lease(db: Database, worker: Worker, club_id: UUID, connection_id:
         row = await _only(
             tx.raw,
             _TAKE,
-            worker.account_id,
-            worker.generation,
-            worker.worker_id,
+            *worker.arguments,
             club_id,
             connection_id,
             LEASE_LIFE,
@@ -132,13 +130,8 @@ async def renew_lease(db: Database, worker: Worker, held: LeaseHeld) -> LeaseRen
     row = await _only(
         db.pool,
         _RENEW,
-        worker.account_id,
-        worker.generation,
-        worker.worker_id,
-        held.club_id,
-        held.connection_id,
-        held.epoch,
-        held.fencing_token,
+        *worker.arguments,
+        *held.arguments,
         LEASE_LIFE,
     )
     if row["outcome"] != "renewed":
@@ -158,9 +151,7 @@ async def release_lease(db: Database, worker: Worker, held: LeaseHeld) -> None:
         row = await _only(
             tx.raw,
             _RELEASE,
-            worker.account_id,
-            worker.generation,
-            worker.worker_id,
+            *worker.arguments,
             held.club_id,
             held.connection_id,
             held.fencing_token,

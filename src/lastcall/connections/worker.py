@@ -17,6 +17,11 @@ class Worker:
     worker_id: UUID
     vrchat_user_id: str
 
+    @property
+    def arguments(self) -> tuple[UUID, int, UUID]:
+        """As the routines take it: ``p_account, p_generation, p_worker``."""
+        return self.account_id, self.generation, self.worker_id
+
 
 @dataclass(frozen=True)
 class LeaseHeld:
@@ -26,3 +31,8 @@ class LeaseHeld:
     connection_id: UUID
     epoch: datetime
     fencing_token: int
+
+    @property
+    def arguments(self) -> tuple[UUID, UUID, datetime, int]:
+        """As the routines take it: ``p_club, p_connection, p_epoch, p_token``."""
+        return self.club_id, self.connection_id, self.epoch, self.fencing_token

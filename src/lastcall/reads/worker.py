@@ -76,7 +76,7 @@ class ReadSteps:
 
         Raises a refusal (``connections/refusals.py``) when key, lease, epoch or a switch stands against it.
         """
-        row = await self._call(_CLAIM, *_sender(worker), *_lease(held), *_NEEDS)
+        row = await self._call(_CLAIM, *worker.arguments, *held.arguments, *_NEEDS)
         if row["has_failed"]:
             self._db.bus.deliver([changed(held.club_id)])
         match row["outcome"]:
@@ -129,7 +129,7 @@ class ReadSteps:
             waited = timedelta(seconds=self.clock.boot() - arrived)
             row = await connection.fetchrow(
                 _COMPLETE,
-                *_sender(worker),
+                *worker.arguments,
                 *_claim(held),
                 *_needs(kind),
                 evidence_body(evidence),
@@ -144,7 +144,7 @@ class ReadSteps:
 
     async def fail(self, worker: Worker, held: ReadHeld, code: str) -> bool:
         """Say why there is no page (COL-06: before anything else is made of that fault); False when it was not kept."""
-        return self._said(held, await self._call(_FAIL, *_sender(worker), *_claim(held), known(code)))
+        return self._said(held, await self._call(_FAIL, *worker.arguments, *_claim(held), known(code)))
 
     async def _call(self, statement: str, *arguments: object) -> asyncpg.Record:
         row = await self._db.pool.fetchrow(statement, *arguments)
@@ -166,16 +166,8 @@ class ReadSteps:
         return outcome == "recorded"
 
 
-def _sender(worker: Worker) -> tuple[object, ...]:
-    return worker.account_id, worker.generation, worker.worker_id
-
-
-def _lease(held: LeaseHeld) -> tuple[object, ...]:
-    return held.club_id, held.connection_id, held.epoch, held.fencing_token
-
-
 def _claim(held: ReadHeld) -> tuple[object, ...]:
-    return *_lease(held), held.read_id, held.nonce
+    return *held.arguments, held.read_id, held.nonce
 
 
 def _needs(kind: ReadKind[Any, Any]) -> tuple[object, ...]:

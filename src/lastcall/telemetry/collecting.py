@@ -87,7 +87,8 @@ async def record_sample(
     places = _places(instances)
     row = await db.pool.fetchrow(
         _RECORD_SAMPLE,
-        *_who(worker, held),
+        *worker.arguments,
+        *held.arguments,
         new_id(),
         poll_id,
         age,
@@ -111,7 +112,7 @@ async def claim_audit_page(db: Database, worker: Worker, held: LeaseHeld) -> Aud
     A stretch covers a day at most and ends a minute ago, because lines appear late; the next one begins five minutes
     before it. One that was begun under an earlier lease goes on where that one stopped.
     """
-    row = await db.pool.fetchrow(_CLAIM_PAGE, *_who(worker, held), new_id())
+    row = await db.pool.fetchrow(_CLAIM_PAGE, *worker.arguments, *held.arguments, new_id())
     match _outcome(row):
         case "nothing":
             return None
@@ -147,7 +148,8 @@ async def record_audit_page(
         )
     row = await db.pool.fetchrow(
         _RECORD_PAGE,
-        *_who(worker, held),
+        *worker.arguments,
+        *held.arguments,
         scan_id,
         offset,
         raw_count,
@@ -160,18 +162,6 @@ async def record_audit_page(
     if outcome not in {"recorded", "known"}:
         raise _refused(outcome)
     return outcome == "recorded"
-
-
-def _who(worker: Worker, held: LeaseHeld) -> tuple[object, ...]:
-    return (
-        worker.account_id,
-        worker.generation,
-        worker.worker_id,
-        held.club_id,
-        held.connection_id,
-        held.epoch,
-        held.fencing_token,
-    )
 
 
 def _places(instances: Sequence[InstancePopulation]) -> list[Place]:

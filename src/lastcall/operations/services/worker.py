@@ -163,7 +163,7 @@ class WorkerSteps:
         self, worker: Worker, held: LeaseHeld, journal_id: UUID, is_any_lane: bool
     ) -> asyncpg.Record:
         for tries_left in reversed(range(CLAIMS_MOST)):
-            row = await self._call(worker, _CLAIM, journal_id, *_lease(held), is_any_lane)
+            row = await self._call(worker, _CLAIM, journal_id, *held.arguments, is_any_lane)
             if row["has_settled"]:
                 self._say_after_verdicts(worker, held, row)
             if row["outcome"] != "more" or not tries_left:
@@ -190,7 +190,7 @@ class WorkerSteps:
         kind = kind_named(kind_name)
         await self._armer.arm(SUBMISSION_RECOVERY, SUBMISSION_LIFE)
         arguments = (
-            *_sender(worker),
+            *worker.arguments,
             *_claim(claim),
             kind.name,
             kind.permission,
@@ -276,7 +276,7 @@ class WorkerSteps:
         # Not one call in autocommit: how soon the row is late is known only when it is written, so what that says
         # must outlive an unclear COMMIT.
         async with self._db.transaction() as tx:
-            row = await tx.raw.fetchrow(_DEFER, *_sender(worker), *_claim(claim), checked_code(code), delay)
+            row = await tx.raw.fetchrow(_DEFER, *worker.arguments, *_claim(claim), checked_code(code), delay)
             assert row is not None
             if row["outcome"] == "invalid_delay":
                 raise Invalid(
@@ -293,7 +293,7 @@ class WorkerSteps:
         await self._armer.learn()
         try:
             async with self._db.pool.acquire() as connection:
-                return await self._ask(connection, statement, *_sender(worker), *arguments)
+                return await self._ask(connection, statement, *worker.arguments, *arguments)
         except BaseException:
             self._say_in_doubt(worker)
             raise
@@ -345,16 +345,8 @@ class WorkerSteps:
             self._db.bus.deliver([work(worker.account_id, row["moved_ready_at"])])
 
 
-def _sender(worker: Worker) -> tuple[object, ...]:
-    return worker.account_id, worker.generation, worker.worker_id
-
-
-def _lease(held: LeaseHeld) -> tuple[object, ...]:
-    return held.club_id, held.connection_id, held.epoch, held.fencing_token
-
-
 def _claim(claim: ClaimHeld) -> tuple[object, ...]:
-    return *_lease(claim), claim.operation_id, claim.nonce
+    return *claim.arguments, claim.operation_id, claim.nonce
 
 
 def _friend(seen: FriendshipSeen | None, waited: timedelta) -> tuple[str | None, bool, timedelta | None]:
