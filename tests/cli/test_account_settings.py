@@ -60,6 +60,16 @@ def test_half_a_plain_account_is_refused_beside_tables_too(tmp_path: Path, given
         config_from(load(SOUTH | {given: PLAIN[given]}, tmp_path))
 
 
+@pytest.mark.parametrize("given", ["LASTCALL_VRCHAT_USERNAME", "LASTCALL_VRCHAT_PASSWORD"])
+def test_half_a_sign_in_is_refused_and_names_the_other_half(tmp_path: Path, given: str) -> None:
+    contact = {"LASTCALL_VRCHAT_CONTACT": "ops@club.example"}
+    with pytest.raises(Invalid, match="both vrchat_username and vrchat_password") as refused:
+        config_from(load(PLAIN | contact | {given: "hunter"}, tmp_path))
+    assert refused.value.field in {"vrchat_username", "vrchat_password"} - {
+        given.removeprefix("LASTCALL_").lower()
+    }
+
+
 @pytest.mark.parametrize(
     ("name", "value", "says"),
     [

@@ -73,11 +73,15 @@ def _plain_account(settings: Settings) -> list[AccountConfig]:
     for name in ("account", "worker_key"):
         if not getattr(settings, name):
             raise _missing(name, "`lastcall account add` prints account and worker key.")
-    credentials = None
-    if settings.vrchat_username and settings.vrchat_password:
-        credentials = Credentials(
-            settings.vrchat_username, settings.vrchat_password, settings.vrchat_totp_secret
+    username, password = settings.vrchat_username, settings.vrchat_password
+    if bool(username) != bool(password):
+        raise Invalid(
+            "wrong_setting",
+            "The collector needs both vrchat_username and vrchat_password, or neither.",
+            advice="Without them it asks at the terminal when it has to sign in.",
+            field="vrchat_username" if password else "vrchat_password",
         )
+    credentials = _credentials(username, password, settings.vrchat_totp_secret)
     return [AccountConfig(settings.account or "", settings.worker_key or "", credentials)]
 
 
@@ -86,13 +90,15 @@ def _tables(settings: Settings) -> list[AccountConfig]:
         AccountConfig(
             account.id,
             account.worker_key,
-            Credentials(account.username, account.password, account.totp_secret)
-            if account.username and account.password
-            else None,
+            _credentials(account.username, account.password, account.totp_secret),
             account.name,
         )
         for account in settings.accounts
     ]
+
+
+def _credentials(username: str | None, password: str | None, totp_secret: str | None) -> Credentials | None:
+    return Credentials(username, password, totp_secret) if username and password else None
 
 
 def _missing(name: str, why: str) -> Invalid:
