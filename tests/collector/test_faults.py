@@ -6,10 +6,12 @@ import asyncio
 from datetime import timedelta
 from email.utils import format_datetime
 
+import msgspec
 import pytest
 from collector_bench import Bench
 
 from lastcall.collector.main import NOT_SIGNED_IN
+from lastcall.collector.state import fresh_id
 from lastcall.protocol import messages as m
 from lastcall.protocol.constants import RETRY_DELAY_LEAST, WORKER_EVIDENCE_AGE
 from lastcall.protocol.outcomes import Outcome
@@ -169,3 +171,23 @@ async def test_slow_preflight_defers_instead_of_reading_again(bench: Bench) -> N
     await bench.server.until("defer")
     assert bench.reads("/groups/") == 1
     assert bench.server.of("authorize") == []
+
+
+@pytest.mark.clause("RCV-10")
+async def test_a_shorter_pause_that_is_told_later_does_not_end_a_longer_one(bench: Bench) -> None:
+    await bench.server.until("hello")
+    for name, seconds in (("longer", "120"), ("shorter", "1")):
+        throttled = msgspec.structs.replace(faults.answer(429, retry_after=seconds), hold=name)
+        bench.simulator.arm(throttled, method="GET", path="/groups/*")
+        bench.server.connection_id = fresh_id()
+        await bench.server.look()
+        await bench.simulator.reached(name)
+    for count, name in enumerate(("longer", "shorter"), 1):
+        bench.simulator.release(name)
+        await bench.server.until("failure", count)
+    told = bench.time.clock.wall()
+    await bench.server.add("assign_role", **bench.role())
+    await bench.time.run_at(50)
+    await bench.server.until("complete")
+    later = [arrival.at for arrival in bench.simulator.arrivals if arrival.at > told]
+    assert (min(later) - told).total_seconds() > 110

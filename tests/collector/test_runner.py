@@ -6,7 +6,9 @@ import asyncio
 import contextlib
 from pathlib import Path
 
+import msgspec
 import pytest
+import structlog
 from collector_bench import Bench, nobody_to_ask
 from scripted_server import Drop, Refusal
 
@@ -69,6 +71,30 @@ async def test_the_lease_is_renewed_while_a_pass_lasts(bench: Bench) -> None:
     await bench.server.until("renew", 2)
     assert len(bench.server.of("renew")) >= 2
     bench.release(Step.CLAIM_ANSWERED)
+
+
+@pytest.mark.clause("BUD-02")
+async def test_a_limit_that_is_lowered_during_a_pass_holds_for_the_rest_of_it(bench: Bench) -> None:
+    async def leased(sent: m.Lease) -> m.Message:
+        return msgspec.structs.replace(await usual(sent), life_ms=60_000)
+
+    async def lowered(_sent: m.Renew) -> m.Message:
+        return m.RenewAnswer(life_ms=60_000, requests_per_minute=1, account_requests_per_minute=30)
+
+    usual = bench.server.lease
+    bench.server.handlers |= {"lease": leased, "renew": lowered}
+    bench.hold(Step.COMPLETE_ANSWERED)
+    await bench.server.add("assign_role", **bench.role())
+    await bench.server.add("ban_member", targetUserId=bench.simulator.seed.members[1])
+    await bench.at(Step.COMPLETE_ANSWERED)
+    await bench.time.run_at(50)
+    await bench.server.until("renew", 2)
+    await bench.time.run_at(1)
+    bench.release(Step.COMPLETE_ANSWERED)
+    rejected = await bench.server.until("reject")
+    assert rejected.code == "operation_budget_too_low"
+    assert len(bench.server.of("lease")) == 1
+    assert bench.writes() == 1
 
 
 async def test_a_lost_lease_ends_the_pass_after_the_operation_in_hand(bench: Bench) -> None:
@@ -145,6 +171,28 @@ async def test_after_an_interruption_it_says_hello_anew_with_nothing_in_hand(ben
     assert anew.submissions == ()
     await bench.server.add("assign_role", **bench.role())
     await bench.server.until("complete")
+
+
+async def test_a_pass_takes_nothing_new_while_a_hello_is_due(bench: Bench) -> None:
+    """Claims that the server may hold for nobody wait for that hello, and the hello for the passes."""
+
+    async def away(_sent: m.Wait) -> m.Message:
+        raise Drop
+
+    bench.hold(Step.COMPLETE_ANSWERED)
+    await bench.server.add("assign_role", **bench.role())
+    await bench.server.add("ban_member", targetUserId=bench.simulator.seed.members[1])
+    await bench.at(Step.COMPLETE_ANSWERED)
+    with structlog.testing.capture_logs() as lines:
+        bench.server.handlers["wait"] = away
+        await bench.time.run_at(20)
+        await eventually(lambda: any(line["event"] == "server" for line in lines), within=10)
+    del bench.server.handlers["wait"]
+    bench.release(Step.COMPLETE_ANSWERED)
+    await bench.server.until("complete", 2)
+    names = bench.server.names()
+    anew = names.index("hello", names.index("hello") + 1)
+    assert names[:anew].count("claim") == 1
 
 
 async def test_an_unknown_key_is_one_sentence_and_the_end(bench: Bench) -> None:
