@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 from datetime import date, datetime
 
+import msgspec
 import pytest
 from collector_bench import Bench
 from scripted_server import Drop, Refusal
@@ -124,6 +125,23 @@ async def test_what_it_sent_is_added_to_the_next_reservation_of_the_minute(bench
     await bench.server.add("assign_role", **bench.role())
     await bench.server.until("release")
     assert [call.amount for call in bench.server.of("allowance") if call.lease is None] == [2]
+
+
+async def test_what_it_sent_never_makes_a_reservation_larger_than_the_limit(bench: Bench) -> None:
+    """It would never be granted."""
+
+    async def one(sent: m.Lease) -> m.Message:
+        return msgspec.structs.replace(await usual(sent), account_requests_per_minute=1)
+
+    usual = bench.server.lease
+    bench.server.handlers["lease"] = one
+    await bench.server.until("wait")
+    await bench.advance(MOST + 5)
+    await eventually(lambda: proofs(bench) == 2, within=10)
+    await bench.advance(35)
+    await bench.server.add("assign_role", **bench.role())
+    asked = await bench.server.until("allowance")
+    assert (asked.lease, asked.amount) == (None, 1)
 
 
 async def test_what_it_sent_is_owed_no_longer_than_the_minute(bench: Bench) -> None:

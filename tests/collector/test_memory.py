@@ -90,6 +90,16 @@ def test_a_backoff_is_never_shorter_than_what_vrchat_asked_for() -> None:
     assert known.not_before > 1001.0
 
 
+def test_a_pass_that_went_well_ends_the_backoff_and_the_next_failure_is_a_first_one() -> None:
+    known = Memory(StillClock()).of("connection")
+    for _ in range(5):
+        known.failed(1000.0, 4000.0)
+    known.went_well()
+    assert known.not_before == 0.0
+    known.failed(1000.0)
+    assert known.not_before <= 1006.0
+
+
 async def test_a_collector_forgets_the_connections_that_it_no_longer_serves(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
