@@ -42,8 +42,8 @@ async def test_notices_are_never_walked_over(world: World) -> None:
         await connection.execute(FILL.replace("$1", f"'{club_id}'").replace("$2", f"'{person_id}'"))
         await connection.execute("analyze operation_notices; set plan_cache_mode = force_generic_plan")
         for statement, arguments in (
-            (mail._NEXT, (None, None)),
-            (mail._FIRST, (None, None)),
+            (mail.NoticeMail.notes.next_deadline, (None, None)),
+            (mail.NoticeMail.notes.first, (None, None)),
             (mail._GROUP, (club_id, operation_id)),
             (notices._OPEN, page),
             ("select * from departed_actors($1)", (club_id,)),

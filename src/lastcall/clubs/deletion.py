@@ -20,28 +20,12 @@ from lastcall.db.base import Base
 from lastcall.db.database import Database
 from lastcall.db.tables import Directory
 from lastcall.db.transaction import Transaction
-from lastcall.deadlines.owner import Position, Reading
-from lastcall.deadlines.paged import PagedOwner, behind
+from lastcall.deadlines.noted import NotedWork, Notes
+from lastcall.deadlines.paged import PagedOwner
 from lastcall.deadlines.poison import Candidate
 
 ROWS = 500
 """Rows of one page, and so of one transaction, at most; rows that refer to them are gone by then."""
-
-# Literals: a bound state would lose clubs_deleting_idx, which holds what is to be removed and nothing else.
-_NEXT = """
-    select (select lastcall_now()) as now, (
-        select c.updated_at from clubs c
-         where c.state = 'deleting' and ($1::timestamptz is null or (c.updated_at, c.id) > ($1, $2::uuid))
-         order by c.updated_at, c.id
-         limit 1
-    ) as deadline
-"""
-_FIRST = """
-    select c.id, c.updated_at from clubs c
-     where c.state = 'deleting' and ($1::timestamptz is null or (c.updated_at, c.id) > ($1, $2::uuid))
-     order by c.updated_at, c.id
-     limit 1
-"""
 
 
 def walked() -> list[Table]:
@@ -51,25 +35,15 @@ def walked() -> list[Table]:
     return [*tables, Base.metadata.tables[Directory.__tablename__]]
 
 
-class ClubDeletion:
-    """The parts that the paged owner asks for."""
+class ClubDeletion(NotedWork):
+    """Removes the club that was deleted first. Deleting is due at once."""
+
+    # clubs_deleting_idx holds what is to be removed and nothing else.
+    notes = Notes("clubs", "updated_at", club_id="id", only="n.state = 'deleting'")
 
     def __init__(self, db: Database) -> None:
-        self._db = db
+        super().__init__(db)
         self._reached: dict[UUID, int] = {}
-
-    async def next_deadline(self, beyond: Position | None = None) -> Reading:
-        """Deleting is due at once."""
-        row = await self._db.pool.fetchrow(_NEXT, *behind(beyond))
-        assert row is not None
-        return Reading(row["now"], row["deadline"])
-
-    async def first(self, beyond: Position | None) -> Candidate | None:
-        """The club that was deleted first."""
-        row = await self._db.pool.fetchrow(_FIRST, *behind(beyond))
-        if row is None:
-            return None
-        return Candidate(row["id"], row["id"], Position(row["updated_at"], row["id"]))
 
     async def step(self, candidate: Candidate) -> None:
         """Remove one page, or the club when none is left."""

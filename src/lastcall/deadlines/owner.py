@@ -26,6 +26,11 @@ class Position:
     id: UUID
 
 
+def behind(beyond: Position | None) -> tuple[object, object]:
+    """The two arguments of a statement that looks behind a position: both null for none."""
+    return (None, None) if beyond is None else (beyond.time, beyond.id)
+
+
 @dataclass(frozen=True, slots=True)
 class Reading:
     """What one indexed statement saw, both times by the database's clock.

@@ -21,11 +21,6 @@ STEPS = 20
 """Steps that one pass takes at most, so that owners share turns."""
 
 
-def behind(beyond: Position | None) -> tuple[object, object]:
-    """The two arguments of a source's statements that look behind a position: both null for none."""
-    return (None, None) if beyond is None else (beyond.time, beyond.id)
-
-
 class PagedSource(Protocol):
     """What an owner of long work supplies."""
 

@@ -18,8 +18,8 @@ from lastcall.clubs.listeners import ClubChange
 from lastcall.db.clock import NOW
 from lastcall.db.database import Database
 from lastcall.db.transaction import Transaction
-from lastcall.deadlines.owner import Position, Reading
-from lastcall.deadlines.paged import PagedOwner, behind
+from lastcall.deadlines.noted import NotedWork, Notes
+from lastcall.deadlines.paged import PagedOwner
 from lastcall.deadlines.poison import Candidate
 from lastcall.deadlines.signals import Signal
 from lastcall.decisions.retention import JOIN_REQUEST_RETENTION, refresh
@@ -28,21 +28,6 @@ from lastcall.decisions.tables import RetentionRefresh
 RETENTION_REFRESH = "retention_refresh"  # the owner's name, which signals carry
 ROWS = 500
 """Requests that one step walks at most, pending or not."""
-
-_NEXT = """
-    select (select lastcall_now()) as now, (
-        select r.asked_at from retention_refreshes r
-         where $1::timestamptz is null or (r.asked_at, r.club_id) > ($1, $2::uuid)
-         order by r.asked_at, r.club_id
-         limit 1
-    ) as deadline
-"""
-_FIRST = """
-    select r.club_id, r.asked_at from retention_refreshes r
-     where $1::timestamptz is null or (r.asked_at, r.club_id) > ($1, $2::uuid)
-     order by r.asked_at, r.club_id
-     limit 1
-"""
 
 
 async def club_changed(tx: Transaction, club_id: UUID, change: ClubChange) -> None:
@@ -60,24 +45,10 @@ async def club_changed(tx: Transaction, club_id: UUID, change: ClubChange) -> No
     tx.publish(Signal(RETENTION_REFRESH, asked_at))
 
 
-class RetentionRefreshes:
-    """The parts that the paged owner asks for."""
+class RetentionRefreshes(NotedWork):
+    """Refreshes the club that changed first. A refresh is due at once."""
 
-    def __init__(self, db: Database) -> None:
-        self._db = db
-
-    async def next_deadline(self, beyond: Position | None = None) -> Reading:
-        """A refresh is due at once."""
-        row = await self._db.pool.fetchrow(_NEXT, *behind(beyond))
-        assert row is not None
-        return Reading(row["now"], row["deadline"])
-
-    async def first(self, beyond: Position | None) -> Candidate | None:
-        """The club that changed first."""
-        row = await self._db.pool.fetchrow(_FIRST, *behind(beyond))
-        if row is None:
-            return None
-        return Candidate(row["club_id"], row["club_id"], Position(row["asked_at"], row["club_id"]))
+    notes = Notes("retention_refreshes", "asked_at", id="club_id")
 
     async def step(self, candidate: Candidate) -> None:
         """Derive the next page. The note is locked, so a change that comes meanwhile waits and begins anew."""

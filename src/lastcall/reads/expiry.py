@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from lastcall.clock import SYSTEM_CLOCK, Clock
 from lastcall.db.database import Database
 from lastcall.deadlines.batch import BatchOwner
-from lastcall.deadlines.owner import Position, Reading
-from lastcall.deadlines.paged import behind
+from lastcall.deadlines.owner import Position, Reading, behind
 from lastcall.deadlines.poison import Candidate
 from lastcall.reads.signals import READ_EXPIRY
 

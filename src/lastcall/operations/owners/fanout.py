@@ -9,29 +9,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from uuid import UUID
 
+import asyncpg
+
 from lastcall.connections.signals import work
-from lastcall.db.database import Database
-from lastcall.deadlines.owner import PAGE, Position, Reading
-from lastcall.deadlines.paged import behind
+from lastcall.deadlines.noted import NotedWork, Notes
+from lastcall.deadlines.owner import PAGE
 from lastcall.deadlines.poison import Candidate
 from lastcall.deadlines.signals import Signal
 from lastcall.operations.schedules import late_at
 from lastcall.operations.signals import LATE_PENDING, say_ended
 
-_NEXT = """
-    select (select lastcall_now()) as now, (
-        select f.created_at from operation_fanouts f
-         where $1::timestamptz is null or (f.created_at, f.id) > ($1, $2::uuid)
-         order by f.created_at, f.id
-         limit 1
-    ) as deadline
-"""
-_FIRST = """
-    select f.club_id, f.id, f.created_at, f.subject_kind, f.subject_id from operation_fanouts f
-     where $1::timestamptz is null or (f.created_at, f.id) > ($1, $2::uuid)
-     order by f.created_at, f.id
-     limit 1
-"""
 _PAGES = {
     "event": "select * from fan_out_event($1, $2, $3)",
     "creation": "select * from fan_out_creation($1, $2, $3)",
@@ -47,29 +34,15 @@ class FanoutCandidate(Candidate):
     subject_id: UUID
 
 
-class Fanouts:
-    """The parts that the paged owner asks for. A note is due at once."""
+class Fanouts(NotedWork):
+    """Goes through what follows the first note. A note is due at once."""
 
-    def __init__(self, db: Database) -> None:
-        self._db = db
+    notes = Notes("operation_fanouts", "created_at", more=("subject_kind", "subject_id"))
 
-    async def next_deadline(self, beyond: Position | None = None) -> Reading:
-        """When the first note was made."""
-        row = await self._db.pool.fetchrow(_NEXT, *behind(beyond))
-        assert row is not None
-        return Reading(row["now"], row["deadline"])
-
-    async def first(self, beyond: Position | None) -> FanoutCandidate | None:
-        """The first note."""
-        row = await self._db.pool.fetchrow(_FIRST, *behind(beyond))
-        if row is None:
-            return None
+    def candidate(self, row: asyncpg.Record) -> FanoutCandidate:
+        place = super().candidate(row)
         return FanoutCandidate(
-            row["club_id"],
-            row["id"],
-            Position(row["created_at"], row["id"]),
-            row["subject_kind"],
-            row["subject_id"],
+            place.club_id, place.id, place.position, row["subject_kind"], row["subject_id"]
         )
 
     async def step(self, candidate: Candidate) -> None:

@@ -16,8 +16,7 @@ import asyncpg
 from lastcall.db.database import Database
 from lastcall.db.ids import encode_id, new_id
 from lastcall.db.transaction import Transaction
-from lastcall.deadlines.owner import Position, Reading
-from lastcall.deadlines.paged import behind
+from lastcall.deadlines.noted import NotedWork, Notes
 from lastcall.deadlines.poison import Candidate
 from lastcall.mail.mailer import Mailer
 from lastcall.mail.messages import Mail
@@ -32,23 +31,6 @@ mail again."""
 GIVEN_UP = timedelta(days=1)
 """How old a notice is when that is given up; it is still shown."""
 
-# Literals, not parameters, so that the partial index serves in a generic plan.
-_NEXT = """
-    select (select lastcall_now()) as now, (
-        select n.mail_at from operation_notices n
-         where n.mail_at is not null
-           and ($1::timestamptz is null or (n.mail_at, n.id) > ($1, $2::uuid))
-         order by n.mail_at, n.id
-         limit 1
-    ) as deadline
-"""
-_FIRST = """
-    select n.club_id, n.id, n.mail_at from operation_notices n
-     where n.mail_at is not null and n.mail_at <= (select lastcall_now())
-       and ($1::timestamptz is null or (n.mail_at, n.id) > ($1, $2::uuid))
-     order by n.mail_at, n.id
-     limit 1
-"""
 _GROUP = """
     select n.request_id, n.revision, n.outcome, q.kind, c.name, c.slug
       from operation_notices n
@@ -104,25 +86,14 @@ class _Recipient:
     notices: int = 0
 
 
-class NoticeMail:
-    """The parts that the paged owner asks for: one step is one group of notices."""
+class NoticeMail(NotedWork):
+    """Mails the notice that has waited longest: one step is one group of notices."""
+
+    notes = Notes("operation_notices", "mail_at", only="n.mail_at is not null")
 
     def __init__(self, db: Database, mailer: Mailer) -> None:
-        self._db = db
+        super().__init__(db)
         self._mailer = mailer
-
-    async def next_deadline(self, beyond: Position | None = None) -> Reading:
-        """The first notice that waits to be mailed."""
-        row = await self._db.pool.fetchrow(_NEXT, *behind(beyond))
-        assert row is not None
-        return Reading(row["now"], row["deadline"])
-
-    async def first(self, beyond: Position | None) -> Candidate | None:
-        """The notice that has waited longest."""
-        row = await self._db.pool.fetchrow(_FIRST, *behind(beyond))
-        if row is None:
-            return None
-        return Candidate(row["club_id"], row["id"], Position(row["mail_at"], row["id"]))
 
     async def step(self, candidate: Candidate) -> None:
         """Mail what belongs together with this notice, or put it off."""
