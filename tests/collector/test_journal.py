@@ -16,6 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from lastcall.collector import journal as journals
 from lastcall.collector.journal import KNOWN_FOR, NEWEST_OF_EACH_CONNECTION, Journal
 from lastcall.collector.state import StateFolder, fresh_id
 from lastcall.errors import Invalid, Unavailable
@@ -195,6 +196,31 @@ async def test_a_start_drops_what_was_reported_long_ago_but_the_newest_of_each_c
     assert nonces[-1] == only.nonce
     assert len(nonces) == NEWEST_OF_EACH_CONNECTION + 2
     assert (tmp_path / "journal").stat().st_size < size
+
+
+async def test_hello_tells_no_more_than_the_server_takes_and_something_of_every_connection(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An account may have served any number of connections in its life."""
+    monkeypatch.setattr(journals, "SUBMISSIONS_MOST", 9)
+    clock = WallClock()
+    journal = Journal.open(tmp_path, clock)
+    connections = [fresh_id() for _ in range(6)]
+    made = [claim(f"{place}n{n}", one) for place, one in enumerate(connections) for n in range(3)]
+    for each in made:
+        await journal.intend(ACCOUNT, each, "assign_role")
+        if each is not made[0]:
+            await journal.answered(each.nonce, Outcome.SUCCEEDED, None, {})
+            await journal.reported(each.nonce)
+    clock.now += KNOWN_FOR + timedelta(seconds=1)
+    told = journal.known(ACCOUNT)
+    journal.close()
+    newest = {each.nonce for each in made[2::3]}
+    assert len(told) == 9
+    assert {made[0].nonce} | newest < {one.nonce for one in told}
+    assert [one.nonce for one in told] == [
+        each.nonce for each in made if each.nonce in {o.nonce for o in told}
+    ]
 
 
 FULL_DISK = """

@@ -27,6 +27,7 @@ import msgspec
 from lastcall.clock import Clock
 from lastcall.collector.state import fresh_id, replace_durably, usable
 from lastcall.errors import Invalid, Unavailable
+from lastcall.protocol.constants import SUBMISSIONS_MOST
 from lastcall.protocol.messages import ClaimRef, KnownSubmission
 from lastcall.protocol.outcomes import Outcome
 
@@ -236,18 +237,27 @@ class Journal:
 
     def _forget_what_is_old(self) -> None:
         """Keep, in order: every unreported submission, every recent one, the newest of each connection."""
+        places = self._places()
+        self._submissions = {
+            nonce: entry
+            for nonce, entry in self._submissions.items()
+            if places[nonce] <= NEWEST_OF_EACH_CONNECTION
+        }
+        # It walks over all of them: not with each report of a process that serves hundreds of connections.
+        self._forget_at = 2 * len(self._submissions) + FORGET_AFTER
+
+    def _places(self) -> dict[str, int]:
+        """The place of each submission among its connection's, the newest being 1, and before all of those 0: what is
+        unreported or recent."""
         recent_from = self._clock.wall() - KNOWN_FOR
         seen: defaultdict[str, int] = defaultdict(int)
-        kept = []
+        places = {}
         for nonce, entry in reversed(self._submissions.items()):
             connection = entry.intent.claim.connection_id
             seen[connection] += 1
-            is_recent = entry.intent.at >= recent_from
-            if not entry.is_reported or is_recent or seen[connection] <= NEWEST_OF_EACH_CONNECTION:
-                kept.append((nonce, entry))
-        self._submissions = dict(reversed(kept))
-        # It walks over all of them: not with each report of a process that serves hundreds of connections.
-        self._forget_at = 2 * len(kept) + FORGET_AFTER
+            is_old = entry.is_reported and entry.intent.at < recent_from
+            places[nonce] = seen[connection] if is_old else 0
+        return places
 
     # --- reading
 
@@ -260,8 +270,15 @@ class Journal:
         ]
 
     def known(self, account_id: str) -> tuple[KnownSubmission, ...]:
-        """What the server is told at hello: the submissions of this account that this journal vouches for."""
+        """What the server is told at hello: the submissions of this account that this journal vouches for.
+
+        Where they are too many, the newest of every connection come before the second newest of any: one is enough to
+        give away a database that went back in time.
+        """
         self._forget_what_is_old()
+        places = self._places()
+        mine = [nonce for nonce in places if self._submissions[nonce].intent.account_id == account_id]
+        told = set(sorted(mine, key=places.__getitem__)[:SUBMISSIONS_MOST])
         return tuple(
             KnownSubmission(
                 club_id=entry.intent.claim.club_id,
@@ -270,8 +287,8 @@ class Journal:
                 nonce=entry.intent.claim.nonce,
                 is_answered=entry.answer is not None,
             )
-            for entry in self._submissions.values()
-            if entry.intent.account_id == account_id
+            for nonce, entry in self._submissions.items()
+            if nonce in told
         )
 
     def close(self) -> None:

@@ -34,6 +34,9 @@ LEASE_LIFE = timedelta(minutes=5)
 WAIT_LIFE = timedelta(seconds=300)
 """The longest that the server holds a collector's wait."""
 
+SUBMISSIONS_MOST = 5000
+"""Submissions that one hello tells at most."""
+
 DUE_MOST = 50
 """Connections that one answer to a wait names at most."""
 

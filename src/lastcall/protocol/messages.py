@@ -20,7 +20,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-from lastcall.protocol.constants import DUE_MOST, PASS_LIFE, RESERVATION_MOST
+from lastcall.protocol.constants import DUE_MOST, PASS_LIFE, RESERVATION_MOST, SUBMISSIONS_MOST
 from lastcall.protocol.outcomes import Outcome
 
 Id = Annotated[str, Meta(pattern=r"^[0-7][0-9a-hjkmnp-tv-z]{25}\Z")]
@@ -93,23 +93,23 @@ class Hello(Call, frozen=True, kw_only=True):
     know freezes that connection.
 
     ``joined_on``: the day on which VRChat says this account was made; a young one writes less.
-    ``submissions`` holds every one not yet reported, every one of the last ten minutes, and the newest of
-    each connection.
+    ``submissions`` holds every one not yet reported, every one of the last ten minutes, and of each connection the
+    newest, as many as there is room for.
     """
 
     journal_id: Id
     is_journal_intact: bool
     release: ReleaseName
     joined_on: date | None = None
-    submissions: Annotated[tuple[KnownSubmission, ...], Meta(max_length=5000)] = ()
+    submissions: Annotated[tuple[KnownSubmission, ...], Meta(max_length=SUBMISSIONS_MOST)] = ()
 
 
 class HelloAnswer(Message, frozen=True, kw_only=True):
     account_state: CodeText
     requests_per_minute: Count
     claims_returned: Count = 0
-    not_attempted: Annotated[tuple[Id, ...], Meta(max_length=5000)] = ()
-    frozen_connections: Annotated[tuple[Id, ...], Meta(max_length=5000)] = ()
+    not_attempted: Annotated[tuple[Id, ...], Meta(max_length=SUBMISSIONS_MOST)] = ()
+    frozen_connections: Annotated[tuple[Id, ...], Meta(max_length=SUBMISSIONS_MOST)] = ()
 
 
 # --- wait: a long poll, answered when a connection of the account becomes due
