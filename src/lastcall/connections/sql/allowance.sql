@@ -2,7 +2,6 @@
 -- reservation is its own short transaction; its locks are taken in the order fleet, account, connection and never
 -- inside another lock.
 
--- They took no p_is_write once.
 drop function if exists reserve_allowance(uuid, uuid, uuid, integer);
 drop function if exists worker_allowance(uuid, integer, uuid, uuid, uuid, timestamptz, bigint, integer);
 

@@ -2,7 +2,7 @@
 -- out shares them, whoever takes authority away holds them alone. Waiters queue, so a switch is not starved by
 -- sharers who keep coming (a shared row would starve it). They are taken before the club's and the connection's gate.
 
-drop function if exists lock_fleet_and_account_shared(uuid); -- it returned nothing once
+drop function if exists lock_fleet_and_account_shared(uuid); -- no replacement can change what a routine answers
 
 create or replace function fleet_gate_key() returns bigint
 language sql immutable

@@ -1,4 +1,4 @@
-drop function if exists release_lease(uuid, integer, uuid, uuid, uuid, bigint); -- it did not say when to look next
+drop function if exists release_lease(uuid, integer, uuid, uuid, uuid, bigint);
 
 -- Leases with fencing tokens. A new lease shuts the connection's gate first, so an authorization that is under way
 -- under the old token is over before the new one is given, and none begins under the old one after it.
