@@ -2178,6 +2178,15 @@ begin
 end
 $function$;
 
+CREATE OR REPLACE FUNCTION fails_at_its_work(p_connection connections)
+ RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+    select p_connection.features <@ array['analytics']
+       and coalesce(p_connection.backoff_until > p_connection.last_attempt_at, false)
+$function$;
+
 CREATE OR REPLACE FUNCTION fan_out_creation(p_club uuid, p_creation uuid, p_limit integer)
  RETURNS TABLE(is_over boolean, has_changed boolean, due_at timestamp with time zone, ready_at timestamp with time zone, account_ids uuid[], fanout_at timestamp with time zone)
  LANGUAGE plpgsql
@@ -3814,12 +3823,13 @@ begin
     if not found then
         return false;
     end if;
-    update connections
+    update connections c
        set consecutive_failures = 0, backoff_until = null, state = 'active', last_fault = null
-     where club_id = p_club and id = p_connection
+     where c.club_id = p_club and c.id = p_connection
        and p_body ->> 'memberStatus' = 'member'
-       and state in ('active', 'degraded')
-       and (consecutive_failures > 0 or state = 'degraded');
+       and c.state in ('active', 'degraded')
+       and (c.consecutive_failures > 0 or c.state = 'degraded')
+       and not fails_at_its_work(c);
     return true;
 end
 $function$;

@@ -7,16 +7,18 @@ from typing import Any
 
 import pytest
 from tests.connections.conftest import Site
-from tests.connections.membership_kit import S, next_look, put, row
+from tests.connections.membership_kit import S, look, looked, next_look, put, row
 
 from lastcall.connections import failures
 from lastcall.connections.connect import set_features
 from lastcall.connections.failures import record_failure
 from lastcall.connections.leases import release_lease
 from lastcall.connections.listeners import Coverage, TelemetryFailure, on_telemetry_failure
-from lastcall.connections.states import AccountState, Feature
+from lastcall.connections.states import USABLE, AccountState, Feature
 from lastcall.connections.worker import LeaseHeld
 from lastcall.errors import Disabled
+from lastcall.testing.clock import TestClock
+from lastcall.testing.routines import replace_routine
 
 
 @pytest.fixture
@@ -66,6 +68,56 @@ async def test_it_is_no_fault_of_the_aggregates_alone_where_nothing_else_is_swit
     await set_features(site.db, None, site.club_id, site.connection_id, features)
     await fail(site, await site.lease(), "timeout")
     assert (await row(site))["backoff_until"] is not None
+
+
+async def passes_whose_aggregates_fail(
+    site: Site, test_clock: TestClock, features: list[Feature]
+) -> list[Any]:
+    """Four passes, each begun when the backoff of the one before is over; what the connection is after each."""
+    await set_features(site.db, None, site.club_id, site.connection_id, features)
+    found = []
+    for _ in range(4):
+        held = await site.lease()
+        await fail(site, held, "timeout", 900.0)
+        assert await look(site, held) in USABLE, "the readiness, in the same pass (COL-02)"
+        await release_lease(site.db, site.worker, held)
+        found.append(await row(site))
+        await test_clock.advance(timedelta(seconds=900))
+    return [(one["state"], one["consecutive_failures"], one["last_fault"]) for one in found]
+
+
+@pytest.mark.clause("COL-05", "COL-11")
+async def test_aggregates_that_are_all_there_is_back_off_and_degrade_until_a_pass_reads_them(
+    site, test_clock
+):
+    await test_clock.freeze()
+    assert await passes_whose_aggregates_fail(site, test_clock, [Feature.ANALYTICS]) == [
+        (S.ACTIVE, 1, "timeout"),
+        (S.ACTIVE, 2, "timeout"),
+        (S.DEGRADED, 3, "timeout"),
+        (S.DEGRADED, 4, "timeout"),
+    ]
+    assert await looked(site) is S.ACTIVE
+    found = await row(site)
+    assert (found["consecutive_failures"], found["backoff_until"], found["last_fault"]) == (0, None, None)
+
+
+async def test_a_degraded_connection_with_work_of_its_own_works_again_though_its_aggregates_fail(
+    site, test_clock
+):
+    await test_clock.freeze()
+    await put(site, S.DEGRADED)
+    seen = await passes_whose_aggregates_fail(site, test_clock, [Feature.ANALYTICS, Feature.POSTS])
+    assert [state for state, _, _ in seen] == [S.ACTIVE] * 4
+
+
+async def test_twin_a_look_that_ends_every_row_of_failures_never_lets_them_degrade_anything(site, test_clock):
+    await test_clock.freeze()
+    await replace_routine(
+        site.db, "fails_at_its_work", "select p_connection.features", "select false and p_connection.features"
+    )
+    seen = await passes_whose_aggregates_fail(site, test_clock, [Feature.ANALYTICS])
+    assert [(state, count) for state, count, _ in seen] == [(S.ACTIVE, 0)] * 4
 
 
 async def faults_that_all_share(site: Site) -> None:

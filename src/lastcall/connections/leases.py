@@ -43,7 +43,8 @@ _HELD = text("""
            lease_is_current(
                :club_id, :connection_id, :account_id, :worker_id, cast(:fencing_token as bigint), n.now
            ) as has_lease,
-           c.epoch, c.state, c.group_id, c.group_name, c.features, c.waiting_since, c.last_fault
+           c.epoch, c.state, c.group_id, c.group_name, c.features, c.waiting_since, c.last_fault,
+           fails_at_its_work(c) as fails_at_its_work
     from (select lastcall_now() as now) n
     left join connections c on c.club_id = :club_id and c.id = :connection_id
 """)
@@ -62,6 +63,8 @@ class LeasedConnection:
     features: frozenset[Feature]
     waiting_since: datetime | None
     last_fault: str | None
+    fails_at_its_work: bool
+    """Whether being a member ends no row of failures (``evidence.sql``)."""
 
     @property
     def is_usable(self) -> bool:
@@ -198,6 +201,7 @@ async def hold_leased(tx: Transaction, worker: Worker, held: LeaseHeld) -> Lease
         features=frozenset(Feature(name) for name in row.features),
         waiting_since=row.waiting_since,
         last_fault=row.last_fault,
+        fails_at_its_work=row.fails_at_its_work,
     )
 
 

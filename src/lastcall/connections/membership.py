@@ -86,6 +86,9 @@ async def report_membership(
         if group.group_id != connection.group_id:
             raise _another("group.groupId", "a group other than the connection's")
         state = next_state(connection.state, group.membership, group.join_state)
+        fails_on = connection.is_usable and state in USABLE and connection.fails_at_its_work
+        if fails_on:
+            state = connection.state
         if evidence is not None:
             await tx.execute(
                 _STORE,
@@ -99,7 +102,7 @@ async def report_membership(
                     "observed_at": arrived_at - timedelta(milliseconds=evidence.age_ms),
                 },
             )
-        await _record(tx, connection, group, state)
+        await _record(tx, connection, group, state, fails_on=fails_on)
         if state is not connection.state:
             await _moved(tx, connection, state)
         tx.publish(Hint(connection.club_id, CONNECTION_TOPIC))
@@ -168,10 +171,15 @@ def _another(field: str, what: str) -> Invalid:
 
 
 async def _record(
-    tx: Transaction, connection: LeasedConnection, group: GroupSeen, state: ConnectionState
+    tx: Transaction, connection: LeasedConnection, group: GroupSeen, state: ConnectionState, *, fails_on: bool
 ) -> None:
     is_new = state is not connection.state
     waits = state in _WAITING
+    works: dict[str, object] = {
+        "last_fault": _fault(connection, group, state),
+        "consecutive_failures": 0,
+        "backoff_until": None,
+    }
     await tx.execute(
         update(Connection)
         .where(Connection.club_id == connection.club_id, Connection.id == connection.id)
@@ -181,9 +189,7 @@ async def _record(
             join_policy=join_policy(group.join_state).value,
             group_visibility=visibility_of(group.privacy).value,
             last_success_at=NOW,
-            last_fault=_fault(connection, group, state),
-            consecutive_failures=0,
-            backoff_until=None,
+            **({} if fails_on else works),
             waiting_since=None
             if not waits
             else NOW

@@ -1,6 +1,15 @@
 -- Evidence of the account's own membership in the group. The body is the wire's OwnMemberEvidence without its age:
 -- groupId, ownerId, userId, memberStatus, permissions, roleIds, roles [{id, name, permissions, isManagement}], privacy.
 
+-- Whether being a member ends no row of failures: analytics is all that is switched on, and the pass that goes on failed
+-- at it (COL-05, COL-11). A backoff that reaches past the beginning of the pass is of this pass: none begins under one.
+create or replace function fails_at_its_work(p_connection connections) returns boolean
+language sql immutable
+as $$
+    select p_connection.features <@ array['analytics']
+       and coalesce(p_connection.backoff_until > p_connection.last_attempt_at, false)
+$$;
+
 -- Keeps what was read, unless something read later is there already. A read that shows a member also ends a row of
 -- failures: the connection works. ``p_observed_at`` is the moment the call arrived
 -- less the age it states, taken before any lock is waited for. One read serves several operations and comes with each
@@ -33,12 +42,13 @@ begin
     if not found then
         return false;
     end if;
-    update connections
+    update connections c
        set consecutive_failures = 0, backoff_until = null, state = 'active', last_fault = null
-     where club_id = p_club and id = p_connection
+     where c.club_id = p_club and c.id = p_connection
        and p_body ->> 'memberStatus' = 'member'
-       and state in ('active', 'degraded')
-       and (consecutive_failures > 0 or state = 'degraded');
+       and c.state in ('active', 'degraded')
+       and (c.consecutive_failures > 0 or c.state = 'degraded')
+       and not fails_at_its_work(c);
     return true;
 end
 $$;
