@@ -29,8 +29,8 @@ as $$
      where c.id = p_club
 $$;
 
--- Whether the person holds the permission there. In PL/pgSQL, because a session keeps the plan then; a function in SQL that cannot be
--- inlined is planned anew by every caller (0.14 ms each).
+-- Whether the person holds the permission there. In PL/pgSQL, because a session keeps the plan then; a function in SQL
+-- that cannot be inlined is planned anew by every caller (0.14 ms each).
 create or replace function person_holds(p_club uuid, p_person uuid, p_permission text) returns boolean
 language plpgsql stable parallel safe as $$
 begin
