@@ -17,6 +17,7 @@ from lastcall.connections.allocation import WORKS, AccountHeld, account_unknown,
 from lastcall.connections.gates import lock_account, raise_gates_of_account
 from lastcall.connections.leases import end_open_leases
 from lastcall.connections.listeners import Coverage, TelemetryFailure, telemetry_failed
+from lastcall.connections.looks import ANEW
 from lastcall.connections.signals import CONNECTION_TOPIC, key_drop, work
 from lastcall.connections.states import USABLE, AccountState
 from lastcall.connections.tables import Account, Connection, WorkerKey
@@ -232,15 +233,7 @@ async def _bring_back(tx: Transaction, account_id: UUID) -> None:
     await tx.execute(
         update(Connection)
         .where(Connection.account_id == account_id, Connection.state.in_(SIGNED_IN.leaves))
-        .values(
-            state=SIGNED_IN.to.value,
-            next_look_at=NOW,
-            waiting_since=None,
-            consecutive_failures=0,
-            backoff_until=None,
-            last_fault=None,
-            updated_at=NOW,
-        )
+        .values(state=SIGNED_IN.to.value, **ANEW)
     )
 
 

@@ -16,6 +16,7 @@ from lastcall.connections.allocation import allocate_account, hold_place
 from lastcall.connections.gates import raise_gate
 from lastcall.connections.leases import end_open_leases
 from lastcall.connections.listeners import EpochBegin, EpochEnd, epoch_begins, epoch_ends
+from lastcall.connections.looks import ANEW
 from lastcall.connections.signals import CONNECTION_TOPIC, work
 from lastcall.connections.states import USABLE, ConnectionState, Feature
 from lastcall.connections.staying import note_left, note_stayed, refuse_stayed
@@ -137,15 +138,7 @@ async def end_connection(tx: Transaction, by: Actor | System, club_id: UUID, con
     await tx.execute(
         update(Connection)
         .where(Connection.club_id == club_id, Connection.id == connection_id)
-        .values(
-            state=DISCONNECT.to.value,
-            next_look_at=NOW,
-            waiting_since=None,
-            consecutive_failures=0,
-            backoff_until=None,
-            last_fault=None,
-            updated_at=NOW,
-        )
+        .values(state=DISCONNECT.to.value, **ANEW)
     )
     await log(tx, club_id, by, "connection.disconnected", "connection", connection_id)
     tx.publish(work(row.account_id))

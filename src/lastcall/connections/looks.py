@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
+from typing import Any
 from uuid import UUID
 
 from sqlalchemy import select, update
@@ -28,6 +29,18 @@ from lastcall.people.actor import Actor
 
 CONNECTION_CHECK = Limit("connection_check", 6, timedelta(minutes=1))
 """Looks at groups that one person asks for."""
+
+ANEW: Mapping[str, Any] = {
+    "next_look_at": NOW,
+    "waiting_since": None,
+    "consecutive_failures": 0,
+    "telemetry_failures": 0,
+    "backoff_until": None,
+    "last_fault": None,
+    "updated_at": NOW,
+}
+"""What becomes of a connection whose state somebody moves, besides the state: a collector looks at once, and nothing
+that it met before counts."""
 
 _READY = """
     select c.club_id, c.id, c.next_look_at
@@ -64,7 +77,7 @@ async def check_now(db: Database, actor: Actor | None, club_id: UUID, connection
                 f"No collector looks at a group whose connection is {state.label.lower()}.",
                 advice=_ADVICE.get(state, "Connect the group anew."),
             )
-        await _look(tx, club_id, connection_id, {})
+        await _change(tx, club_id, connection_id, {"next_look_at": NOW, "updated_at": NOW})
 
 
 async def rejoin(db: Database, actor: Actor | None, club_id: UUID, connection_id: UUID) -> None:
@@ -81,18 +94,7 @@ async def rejoin(db: Database, actor: Actor | None, club_id: UUID, connection_id
             )
         # The pass that may be under way decided not to join.
         await end_open_leases(tx, [(club_id, connection_id)])
-        await _look(
-            tx,
-            club_id,
-            connection_id,
-            {
-                "state": REJOIN.to.value,
-                "waiting_since": None,
-                "consecutive_failures": 0,
-                "backoff_until": None,
-                "last_fault": None,
-            },
-        )
+        await _change(tx, club_id, connection_id, {"state": REJOIN.to.value, **ANEW})
         await log(tx, club_id, actor or COMMAND_LINE, "connection.rejoin", "connection", connection_id)
 
 
@@ -112,11 +114,11 @@ async def _held_state(tx: Transaction, club_id: UUID, connection_id: UUID) -> Co
     )
 
 
-async def _look(tx: Transaction, club_id: UUID, connection_id: UUID, values: dict[str, object]) -> None:
+async def _change(tx: Transaction, club_id: UUID, connection_id: UUID, values: dict[str, object]) -> None:
     account_id = await tx.scalar(
         update(Connection)
         .where(Connection.club_id == club_id, Connection.id == connection_id)
-        .values(**values, next_look_at=NOW, updated_at=NOW)
+        .values(values)
         .returning(Connection.account_id)
     )
     tx.publish(work(account_id))

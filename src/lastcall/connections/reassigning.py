@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
 from sqlalchemy import select, update
@@ -15,6 +14,7 @@ from lastcall.connections.allocation import allocate_account, hold_account, hold
 from lastcall.connections.gates import raise_gate
 from lastcall.connections.leases import end_open_leases
 from lastcall.connections.listeners import Coverage, TelemetryFailure, telemetry_failed
+from lastcall.connections.looks import ANEW
 from lastcall.connections.signals import CONNECTION_TOPIC, work
 from lastcall.connections.states import ConnectionState
 from lastcall.connections.staying import note_stayed
@@ -22,24 +22,11 @@ from lastcall.connections.switches import connection_unknown
 from lastcall.connections.tables import Connection
 from lastcall.connections.transitions import REASSIGNED
 from lastcall.db.bus import Hint
-from lastcall.db.clock import NOW
 from lastcall.db.database import Database
 from lastcall.db.transaction import Transaction
 from lastcall.errors import Conflict
 from lastcall.people.actor import Actor, require_operator
 from lastcall.people.holding import hold_operator
-
-_ANEW: dict[str, Any] = {
-    "state": REASSIGNED.to.value,
-    "next_look_at": NOW,
-    "waiting_since": None,
-    "consecutive_failures": 0,
-    "telemetry_failures": 0,
-    "backoff_until": None,
-    "last_fault": None,
-    "updated_at": NOW,
-}
-"""Nothing that the old account met counts against the new one."""
 
 
 async def reassign_connection(
@@ -64,7 +51,7 @@ async def reassign_connection(
         await tx.execute(
             update(Connection)
             .where(Connection.club_id == club_id, Connection.id == connection_id)
-            .values(account_id=new, **_ANEW)
+            .values(account_id=new, state=REASSIGNED.to.value, **ANEW)
         )
         await telemetry_failed(
             tx, TelemetryFailure(club_id, connection_id, epoch, Coverage.UNKNOWN, "connection_reassigned")
