@@ -10,7 +10,6 @@ from datetime import date, timedelta
 from typing import Any, TypeVar
 
 from lastcall.clock import Clock
-from lastcall.collector.exchange import OnSent
 from lastcall.collector.journal import Journal
 from lastcall.collector.memory import Memory
 from lastcall.collector.server import Server
@@ -24,6 +23,7 @@ from lastcall.protocol.steps import Step
 from lastcall.vrchat.errors import Authentication, AuthRequired, ProviderFault, RateLimit, Transient
 from lastcall.vrchat.session import Identity, Session
 from lastcall.vrchat.transport import Read, Transport
+from lastcall.wire import OnSent
 
 Observe = Callable[[Step, str], Awaitable[None]]
 """Told of each step with the operation's id. It is awaited: the step is not over before it returns."""

@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from http import HTTPStatus
 from typing import Any, Final, Generic, TypeVar
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlencode, urlsplit
 
-import httpx2
 import msgspec
 
 from lastcall import __version__
@@ -27,9 +26,16 @@ from lastcall.protocol.outcomes import Code
 from lastcall.protocol.steps import Step
 from lastcall.vrchat import errors
 from lastcall.vrchat.cookies import Cookies
+from lastcall.wire import AnswerTooLong, HeldBack, Reply, WireFault, Wires
 
 BODY_CAP: Final = 2 * 1024 * 1024
 """Bytes of an answer's body that are read at most."""
+
+READS_AT_A_TIME: Final = 4
+"""Reads of one account that are under way at a time; the others wait."""
+
+KEPT: Final = (2, 5.0)
+"""How many connections wait for the next read, and for how many seconds."""
 
 StepObserver = Callable[[Step], Awaitable[None]]
 """Told of ``first_byte_out`` (the head has been handed to the network) and ``reply_read`` (the whole answer
@@ -81,14 +87,6 @@ class Read(Generic[T]):
     asked_at: float
 
 
-class _Held(Exception):
-    """The last look before the first byte said no."""
-
-
-class _BodyTooLong(Exception):
-    """The answer is longer than ``BODY_CAP``."""
-
-
 def user_agent_for(contact: str) -> str:
     """The structured User-Agent that VRChat asks of every client: application, version, contact."""
     return f"Lastcall/{__version__} {contact.strip()}"
@@ -121,17 +119,16 @@ class Transport:
                 advice="Set a contact, for example an e-mail address that you read.",
                 field="user_agent",
             )
-        self._base = base_url.rstrip("/")
         self._user_agent = user_agent
         self.cookies = cookies
         self.clock = clock
         self._total = total.total_seconds()
-        self._tls = httpx2.create_ssl_context(trust_env=False)
-        self._reads = self._connections(keep=2)
+        self._wires = Wires(base_url, keep=KEPT)
+        self._room = asyncio.Semaphore(READS_AT_A_TIME)
 
     async def close(self) -> None:
         """Close the connections kept for reads."""
-        await self._reads.aclose()
+        self._wires.close()
 
     # ------------------------------------------------------------------------------------------------- reads
 
@@ -157,15 +154,15 @@ class Transport:
         Network."""
         if method != "GET" and not path.startswith("/auth/") and path != "/logout":
             raise ValueError("writes go through send_once")
-        request = self._request(method, path, params=params, json=json, authorization=authorization)
+        target, headers, body = self._request(path, params, json, authorization)
         try:
-            async with asyncio.timeout(self._total):
-                return await self._read_answer(self._reads, request)
-        except (TimeoutError, httpx2.TimeoutException) as error:
+            async with asyncio.timeout(self._total), self._room:
+                return self._answer(await self._wires.exchange(method, target, headers, body, BODY_CAP))
+        except TimeoutError as error:
             raise errors.Timeout("VRChat did not answer in time.") from error
-        except httpx2.TransportError as error:
+        except WireFault as error:
             raise errors.Network("The connection to VRChat failed.") from error
-        except _BodyTooLong as error:
+        except AnswerTooLong as error:
             raise errors.SchemaDrift("VRChat's answer is longer than any expected one.") from error
 
     # ------------------------------------------------------------------------------------------------- writes
@@ -188,93 +185,77 @@ class Transport:
         """
         if method not in ("PUT", "POST", "DELETE"):
             raise ValueError("send_once is for writes")
-        request = self._request(method, path, params=params, json=json, close=True)
+        target, headers, body = self._request(path, params, json)
         departed = False
 
-        async def trace(event: str, _info: Mapping[str, Any]) -> None:
+        def departs() -> bool:
             nonlocal departed
-            if event == "http11.send_request_headers.started":
-                if may_send is not None and not may_send():
-                    raise _Held
-                departed = True
-            elif event == "http11.send_request_headers.complete" and on_step is not None:
+            departed = may_send is None or may_send()
+            return departed
+
+        async def on_sent() -> None:
+            if on_step is not None:
                 await on_step(Step.FIRST_BYTE_OUT)
 
-        request.extensions["trace"] = trace
-        code, detail = Code.NETWORK, "the connection failed"
-        fresh = self._connections(keep=0)
+        headers.append(("Connection", "close"))
         try:
             async with asyncio.timeout(self._total):
-                answer = await self._read_answer(fresh, request)
+                reply = await self._wires.exchange(
+                    method, target, headers, body, BODY_CAP, is_first=True, may_send=departs, on_sent=on_sent
+                )
+                answer = self._answer(reply)
             if on_step is not None:
                 await on_step(Step.REPLY_READ)
-        except _Held:
+        except HeldBack:
             return NotSent(Code.NOT_ATTEMPTED, "held back before the first byte")
-        except (TimeoutError, httpx2.TimeoutException):
+        except TimeoutError:
             code, detail = Code.TIMEOUT, "no whole answer in time"
-        except httpx2.TransportError as error:
-            detail = type(error).__name__
-        except _BodyTooLong:
+        except WireFault as error:
+            code, detail = Code.NETWORK, str(error)
+        except AnswerTooLong:
             code, detail = Code.SCHEMA_DRIFT, "the answer is longer than any expected one"
         else:
             return answer
-        finally:
-            await fresh.aclose()
         return NoAnswer(code, detail) if departed else NotSent(code, detail)
 
     # ------------------------------------------------------------------------------------------ what both do
 
-    def _connections(self, *, keep: int) -> httpx2.AsyncHTTPTransport:
-        limits = httpx2.Limits(max_connections=4, max_keepalive_connections=keep)
-        return httpx2.AsyncHTTPTransport(
-            verify=self._tls, trust_env=False, http1=True, http2=False, retries=0, limits=limits
-        )
-
     def _request(
         self,
-        method: str,
         path: str,
-        *,
         params: Mapping[str, str] | None = None,
         json: Any = None,
         authorization: str | None = None,
-        close: bool = False,
-    ) -> httpx2.Request:
+    ) -> tuple[str, list[tuple[str, str]], bytes]:
+        """Target, headers and body."""
         if not _PATH.fullmatch(path) or "/.." in path or "/./" in path:
             raise ValueError(f"not a path of VRChat's API: {path!r}")
-        headers = {
-            "User-Agent": self._user_agent,
-            "Accept": "application/json",
-            "Accept-Encoding": "identity",
-            "Connection": "close" if close else "keep-alive",
-        }
+        headers = [
+            ("User-Agent", self._user_agent),
+            ("Accept", "application/json"),
+            ("Accept-Encoding", "identity"),
+        ]
         cookie = self.cookies.header()
         if cookie is not None:
-            headers["Cookie"] = cookie
+            headers.append(("Cookie", cookie))
         if authorization is not None:
-            headers["Authorization"] = authorization
-        content = None
+            headers.append(("Authorization", authorization))
+        body = b""
         if json is not None:
-            headers["Content-Type"] = "application/json"
-            content = msgspec.json.encode(json)
-        return httpx2.Request(method, self._base + path, params=params, headers=headers, content=content)
+            headers.append(("Content-Type", "application/json"))
+            body = msgspec.json.encode(json)
+        return f"{path}?{urlencode(params, quote_via=quote)}" if params else path, headers, body
 
-    async def _read_answer(self, connections: httpx2.AsyncHTTPTransport, request: httpx2.Request) -> Answer:
-        response = await connections.handle_async_request(request)
-        body = bytearray()
-        try:
-            async for chunk in response.aiter_raw():
-                body += chunk
-                if len(body) > BODY_CAP:
-                    raise _BodyTooLong
-        finally:
-            await response.aclose()
-        self.cookies.remember(response.headers.get_list("set-cookie"))
+    def _answer(self, reply: Reply) -> Answer:
+        names = {name for name, _value in reply.headers}
+        self.cookies.remember(
+            value.decode("latin-1") for name, value in reply.headers if name == b"set-cookie"
+        )
         return Answer(
-            response.status_code,
-            bytes(body),
-            errors.parse_retry_after(response.headers.get("retry-after"), self.clock.wall()),
-            is_framed="content-length" in response.headers or "transfer-encoding" in response.headers,
+            reply.status,
+            reply.body,
+            errors.parse_retry_after(reply.header(b"retry-after"), self.clock.wall()),
+            is_framed=b"content-length" in names or b"transfer-encoding" in names,
         )
 
 
