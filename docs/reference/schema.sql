@@ -256,6 +256,50 @@ create table connections (
 CREATE INDEX connections_account_idx ON connections USING btree (account_id) WHERE (state <> 'disconnected'::text);
 CREATE UNIQUE INDEX connections_current_key ON connections USING btree (club_id) WHERE (state <> 'disconnected'::text);
 
+create table deliveries (
+    club_id uuid not null,
+    id uuid not null,
+    kind text not null,
+    channel text not null,
+    person_id uuid,
+    agent_id uuid,
+    approval_id uuid,
+    decision_id uuid,
+    dedup text not null,
+    data jsonb not null,
+    state text not null,
+    attempts integer default 0 not null,
+    next_at timestamp with time zone,
+    mail_id uuid,
+    last_error text,
+    created_at timestamp with time zone default lastcall_now() not null,
+    ended_at timestamp with time zone,
+    dismissed_at timestamp with time zone,
+    constraint deliveries_pkey PRIMARY KEY (club_id, id),
+    constraint deliveries_club_id_agent_id_kind_dedup_key UNIQUE (club_id, agent_id, kind, dedup),
+    constraint deliveries_club_id_person_id_channel_kind_dedup_key UNIQUE (club_id, person_id, channel, kind, dedup),
+    constraint deliveries_attempts_check CHECK ((attempts >= 0)),
+    constraint deliveries_dedup_check CHECK (((char_length(dedup) >= 1) AND (char_length(dedup) <= 200))),
+    constraint deliveries_dismissed_check CHECK (((dismissed_at IS NULL) OR (channel = 'app'::text))),
+    constraint deliveries_mail_check CHECK (((mail_id IS NULL) OR (channel = 'mail'::text))),
+    constraint deliveries_open_check CHECK ((((state = ANY (ARRAY['pending'::text, 'delivering'::text])) = (next_at IS NOT NULL)) AND ((state = ANY (ARRAY['pending'::text, 'delivering'::text])) = (ended_at IS NULL)))),
+    constraint deliveries_recipient_check CHECK (
+CASE
+    WHEN (channel = 'agent'::text) THEN ((agent_id IS NOT NULL) AND (person_id IS NULL))
+    ELSE ((channel = ANY (ARRAY['app'::text, 'mail'::text, 'slack'::text])) AND (person_id IS NOT NULL) AND (agent_id IS NULL))
+END),
+    constraint deliveries_source_check CHECK ((num_nonnulls(approval_id, decision_id) <= 1)),
+    constraint deliveries_state_check CHECK ((state = ANY (ARRAY['pending'::text, 'delivering'::text, 'delivered'::text, 'unknown'::text, 'dead'::text, 'dropped'::text]))),
+    constraint deliveries_club_id_fkey FOREIGN KEY (club_id) REFERENCES clubs(id) ON DELETE CASCADE,
+    constraint deliveries_person_id_fkey FOREIGN KEY (person_id) REFERENCES people(id)
+);
+CREATE INDEX deliveries_dead_idx ON deliveries USING btree (ended_at, id) WHERE (state = 'dead'::text);
+CREATE INDEX deliveries_dead_of_club_idx ON deliveries USING btree (club_id, ended_at, id) WHERE (state = 'dead'::text);
+CREATE INDEX deliveries_ended_at_idx ON deliveries USING btree (ended_at);
+CREATE INDEX deliveries_fetched_idx ON deliveries USING btree (club_id, agent_id, next_at, id) WHERE ((next_at IS NOT NULL) AND (channel = 'agent'::text));
+CREATE INDEX deliveries_notices_idx ON deliveries USING btree (club_id, person_id, created_at, id) WHERE ((channel = 'app'::text) AND (dismissed_at IS NULL));
+CREATE INDEX deliveries_sent_idx ON deliveries USING btree (next_at, id) WHERE ((next_at IS NOT NULL) AND (channel <> 'agent'::text));
+
 create table directory (
     kind text not null,
     key text not null,
@@ -847,6 +891,18 @@ create table retention_refreshes (
     constraint retention_refreshes_club_id_fkey FOREIGN KEY (club_id) REFERENCES clubs(id) ON DELETE CASCADE
 );
 CREATE INDEX retention_refreshes_asked_at_club_id_idx ON retention_refreshes USING btree (asked_at, club_id);
+
+create table retention_tellings (
+    club_id uuid not null,
+    kind text not null,
+    day date not null,
+    tell_at timestamp with time zone not null,
+    constraint retention_tellings_pkey PRIMARY KEY (club_id, kind, day),
+    constraint retention_tellings_kind_check CHECK ((kind = ANY (ARRAY['reminder'::text, 'digest'::text]))),
+    constraint retention_tellings_club_id_fkey FOREIGN KEY (club_id) REFERENCES clubs(id) ON DELETE CASCADE
+);
+CREATE INDEX retention_tellings_digest_idx ON retention_tellings USING btree (tell_at, club_id) WHERE (kind = 'digest'::text);
+CREATE INDEX retention_tellings_reminder_idx ON retention_tellings USING btree (tell_at, club_id) WHERE (kind = 'reminder'::text);
 
 create table routine_versions (
     name text not null,
@@ -1924,6 +1980,15 @@ begin
 end
 $function$;
 
+CREATE OR REPLACE FUNCTION deliver_to_agent(p_club uuid, p_id uuid, p_agent uuid, p_kind text, p_approval uuid, p_dedup text, p_data jsonb)
+ RETURNS void
+ LANGUAGE sql
+AS $function$
+    insert into deliveries (club_id, id, kind, channel, agent_id, approval_id, dedup, data, state, next_at)
+    values (p_club, p_id, p_kind, 'agent', p_agent, p_approval, p_dedup, p_data, 'pending', lastcall_now())
+    on conflict (club_id, agent_id, kind, dedup) do nothing
+$function$;
+
 CREATE OR REPLACE FUNCTION departed_actors(p_club uuid)
  RETURNS SETOF uuid
  LANGUAGE sql
@@ -2927,6 +2992,46 @@ begin
      where o.club_id = p_club and o.id = any (p_operations) and o.state in ('rejected', 'indeterminate', 'missed')
         on conflict (club_id, id) do nothing;
 end
+$function$;
+
+CREATE OR REPLACE FUNCTION note_retention_digest(p_club uuid, p_archived_at timestamp with time zone)
+ RETURNS void
+ LANGUAGE sql
+AS $function$
+    insert into retention_tellings (club_id, kind, day, tell_at)
+    values (
+        p_club,
+        'digest',
+        (p_archived_at at time zone 'UTC')::date,
+        ((p_archived_at at time zone 'UTC')::date + 1)::timestamp at time zone 'UTC'
+    )
+    on conflict do nothing
+$function$;
+
+CREATE OR REPLACE FUNCTION note_retention_reminders(p_club uuid, p_dues timestamp with time zone[])
+ RETURNS timestamp with time zone
+ LANGUAGE sql
+AS $function$
+    with told as (
+        insert into retention_tellings (club_id, kind, day, tell_at)
+        select
+            c.id,
+            'reminder',
+            d.day,
+            greatest(
+                (d.day - case when c.retention_days < 14 then 1 else 7 end)::timestamp at time zone 'UTC', n.now
+            )
+        from (select lastcall_now() as now) n
+        cross join lateral (
+            select distinct (due at time zone 'UTC')::date as day
+            from unnest(p_dues) as dues (due)
+            where due > n.now
+        ) d
+        join clubs c on c.id = p_club
+        on conflict do nothing
+        returning tell_at
+    )
+    select min(tell_at) from told
 $function$;
 
 CREATE OR REPLACE FUNCTION note_stale_coverage(p_club uuid, p_connection uuid, p_epoch timestamp with time zone, p_last timestamp with time zone, p_at timestamp with time zone)

@@ -48,6 +48,9 @@ ROWS = {
     " select c.id, gen_random_uuid(), sha256(uuid_send(gen_random_uuid())), $2, $1 from clubs c returning club_id, id)"
     " insert into join_requests (club_id, id, invite_id, subject_kind, email, status, decided_at)"
     " select club_id, id, id, 'person', 'a@example.org', 'rejected', $1 from i",
+    "deliveries": "insert into deliveries"
+    " (club_id, id, kind, channel, person_id, dedup, data, state, created_at, ended_at)"
+    " select c.id, gen_random_uuid(), 'x', 'app', $2, gen_random_uuid()::text, '{}', 'delivered', $1, $1 from clubs c",
     "calendar_imports": "insert into calendar_imports"
     " (club_id, id, source_kind, source, name, zone, created_at, created_by)"
     " select c.id, gen_random_uuid(), 'file', 'a.ics', '', 'UTC', $1, $2 from clubs c",
