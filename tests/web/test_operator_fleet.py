@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from datetime import date
 from html.parser import HTMLParser
 
@@ -14,13 +14,22 @@ from tests.web.conftest import Site, Visitor, World
 from lastcall.app import deadline_owners, mailer
 from lastcall.clock import SYSTEM_CLOCK
 from lastcall.connections.account_states import SETTABLE
+from lastcall.connections.accounts import add_account, revoke_key, rotate_key, set_account_state
+from lastcall.connections.failures import record_failure
 from lastcall.connections.hello import Journal, say_hello
 from lastcall.connections.states import AccountState, ConnectionState
+from lastcall.connections.switches import (
+    set_account_limits,
+    set_account_switch,
+    set_fleet_limit,
+    set_fleet_switch,
+)
 from lastcall.connections.worker import Worker
 from lastcall.db.ids import encode_id, new_id
 from lastcall.testing.fleet import ready_account
 from lastcall.web.account_words import STATES
 from lastcall.web.connection_words import STATES as CONNECTION_STATES
+from lastcall.web.live import EVERYTHING, LiveHub
 from lastcall.web.looks import OWNERS
 
 Visit = Callable[..., Visitor]
@@ -208,3 +217,29 @@ async def test_what_somebody_else_named_is_data_on_these_pages(world: World, vis
         assert "<script>alert" not in page
         assert "<b>Night</b>" not in page
         assert "&lt;b&gt;Night&lt;/b&gt;" in page
+
+
+async def test_the_operators_page_hears_of_the_fleet_and_of_an_account_that_serves_no_club(
+    world: World,
+) -> None:
+    db, hub = world.db, LiveHub(world.db.bus)
+
+    async def told(change: Awaitable[object]) -> None:
+        seen = hub.mark(EVERYTHING)
+        await change
+        assert hub.mark(EVERYTHING) != seen
+
+    await told(add_account(db, None, "spare", "usr_spare"))
+    account_id = await db.pool.fetchval("select id from accounts where alias = 'spare'")
+    await told(set_account_state(db, None, account_id, AccountState.READY))
+    await told(set_account_limits(db, None, account_id, requests_per_minute=20))
+    await told(set_account_switch(db, None, account_id, is_on=True))
+    await told(set_account_switch(db, None, account_id, is_on=False))
+    await told(set_fleet_switch(db, None, is_on=True))
+    await told(set_fleet_switch(db, None, is_on=False))
+    await told(set_fleet_limit(db, None, 50))
+    await told(rotate_key(db, None, account_id))
+    worker = Worker(account_id, 2, new_id(), "usr_spare")
+    await told(say_hello(db, worker, Journal(new_id(), True), "5.0.0-test"))
+    await told(record_failure(db, worker, None, "authentication", None))
+    await told(revoke_key(db, None, account_id))

@@ -18,7 +18,7 @@ from lastcall.connections.gates import lock_account, raise_gates_of_account
 from lastcall.connections.leases import end_open_leases
 from lastcall.connections.listeners import Coverage, TelemetryFailure, telemetry_failed
 from lastcall.connections.looks import ANEW
-from lastcall.connections.signals import CONNECTION_TOPIC, key_drop, work
+from lastcall.connections.signals import ACCOUNTS_CHANGED, CONNECTION_TOPIC, key_drop, work
 from lastcall.connections.states import USABLE, AccountState
 from lastcall.connections.tables import Account, Connection, WorkerKey
 from lastcall.connections.transitions import SIGNED_IN
@@ -113,6 +113,7 @@ async def revoke_key(db: Database, actor: Actor | None, account_id: UUID) -> Non
             .values(revoked_at=NOW)
         )
         tx.publish(key_drop(account_id))
+        tx.publish(ACCOUNTS_CHANGED)
         await _audit(tx, actor, "account.key_revoked", account_id)
 
 
@@ -153,6 +154,7 @@ async def set_account_state(db: Database, actor: Actor | None, account_id: UUID,
                 await _tell_that_it_stopped(tx, account_id)
         tx.publish(key_drop(account_id))
         tx.publish(work(account_id))
+        tx.publish(ACCOUNTS_CHANGED)
         for club_id in {club_id for club_id, _ in gates}:
             tx.publish(Hint(club_id, CONNECTION_TOPIC))
         await _audit(tx, actor, "account.state_set", account_id, state=state.value)
@@ -185,6 +187,7 @@ async def _put_new_key(tx: Transaction, account_id: UUID) -> NewKey:
     await tx.execute(
         insert(WorkerKey).values(account_id=account_id, generation=generation, key_hash=token_hash(key))
     )
+    tx.publish(ACCOUNTS_CHANGED)
     return NewKey(account_id, generation, key)
 
 

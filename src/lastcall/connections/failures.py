@@ -14,7 +14,7 @@ from lastcall.connections.leases import LeasedConnection, end_open_leases, hold_
 from lastcall.connections.listeners import Coverage, TelemetryFailure, telemetry_failed
 from lastcall.connections.membership import report_removed
 from lastcall.connections.refusals import refused
-from lastcall.connections.signals import CONNECTION_TOPIC, key_drop, work
+from lastcall.connections.signals import ACCOUNTS_CHANGED, CONNECTION_TOPIC, key_drop, work
 from lastcall.connections.states import ConnectionState, Feature
 from lastcall.connections.transitions import REMOVED
 from lastcall.connections.worker import LeaseHeld, Worker
@@ -157,6 +157,7 @@ async def _stop_account(tx: Transaction, worker: Worker, code: str, *, cool_for:
     for one in served:
         await _telemetry_failed(tx, one.club_id, one.id, one.epoch, code)
     tx.publish(key_drop(worker.account_id))
+    tx.publish(ACCOUNTS_CHANGED)
     tx.publish(work(worker.account_id, changed if cool_for is not None else None))
     for club_id in {club_id for club_id, _ in gates}:
         tx.publish(Hint(club_id, CONNECTION_TOPIC))

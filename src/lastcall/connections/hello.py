@@ -14,7 +14,7 @@ from lastcall.connections.gates import raise_gates
 from lastcall.connections.leases import end_open_leases
 from lastcall.connections.listeners import HelloFacts, HelloFindings, ReportedSubmission, hello_said
 from lastcall.connections.refusals import refused
-from lastcall.connections.signals import CONNECTION_TOPIC, work
+from lastcall.connections.signals import ACCOUNTS_CHANGED, CONNECTION_TOPIC, work
 from lastcall.connections.worker import Worker
 from lastcall.db.bus import Hint
 from lastcall.db.database import Database
@@ -121,6 +121,7 @@ async def say_hello(
         frozen = await _freeze(tx, worker, findings.unknown)
         row = (await tx.execute(_LIMITS, {"account_id": worker.account_id})).one()
         tx.publish(work(worker.account_id))
+        tx.publish(ACCOUNTS_CHANGED)
     return Welcome(row.state, row.requests_per_minute, findings, frozen)
 
 

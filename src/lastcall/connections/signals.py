@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from uuid import UUID
 
-from lastcall.db.bus import CacheDrop
+from lastcall.db.bus import CacheDrop, Hint
 from lastcall.deadlines.signals import Signal
 
 LEASE_EXPIRY = "lease_expiry"
@@ -14,6 +14,8 @@ KEY_CACHE = "worker_key"
 ALL_ACCOUNTS = "*"
 CONNECTION_TOPIC = "connection"
 """Topic of the ``Hint`` for pages that show a connection."""
+ACCOUNTS_CHANGED = Hint(None, "accounts")
+"""The fleet, an account, its key or its collectors changed, whether or not the account serves a club."""
 
 
 def work(account_id: UUID, ready_at: datetime | None = None) -> Signal:

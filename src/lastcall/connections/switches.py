@@ -18,7 +18,7 @@ from lastcall.clubs.permissions import Permission
 from lastcall.clubs.policy import require
 from lastcall.connections.allocation import account_unknown, hold_account
 from lastcall.connections.gates import lock_account, lock_fleet, raise_gate
-from lastcall.connections.signals import CONNECTION_TOPIC, key_drop, work
+from lastcall.connections.signals import ACCOUNTS_CHANGED, CONNECTION_TOPIC, key_drop, work
 from lastcall.connections.tables import (
     ALLOWANCE_MOST,
     CAPACITY_MOST,
@@ -214,6 +214,7 @@ async def _set_on_account(tx: Transaction, account_id: UUID, values: dict[str, o
         raise account_unknown()
     tx.publish(key_drop(account_id))
     tx.publish(work(account_id))
+    tx.publish(ACCOUNTS_CHANGED)
 
 
 async def _set_on_connection(
@@ -233,5 +234,6 @@ async def _set_on_connection(
 
 async def _wake_all(tx: Transaction) -> None:
     tx.publish(key_drop(None))
+    tx.publish(ACCOUNTS_CHANGED)
     for account_id in (await tx.execute(select(Account.id))).scalars():
         tx.publish(work(account_id))

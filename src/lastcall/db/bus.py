@@ -18,9 +18,10 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True)
 class Hint:
-    """Something that live pages of this club show under ``topic`` may have changed. Harmless to lose."""
+    """Something that live pages of this club show under ``topic`` may have changed; without a club: something that only
+    operators see. Harmless to lose."""
 
-    club_id: UUID
+    club_id: UUID | None
     topic: str
 
 

@@ -94,7 +94,7 @@ def _encode(message: Message) -> list[str | int | None]:
         case CacheDrop(cache, key):
             return ["drop", cache, key]
         case Hint(club_id, topic):
-            return ["hint", str(club_id), topic]
+            return ["hint", None if club_id is None else str(club_id), topic]
         case _:
             return ["missed"]
 
@@ -109,6 +109,8 @@ def _decode(item: Sequence[object]) -> Message:
             return UnclearSignal(owner, xid)
         case ["drop", str(cache), str(key)]:
             return CacheDrop(cache, key)
+        case ["hint", None, str(topic)]:
+            return Hint(None, topic)
         case ["hint", str(club_id), str(topic)]:
             return Hint(UUID(club_id), topic)
         case _:
