@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from tests.cli.conftest import Say
+
+from lastcall.db.database import Database
 
 GROUP = "grp_00000000-0000-4000-8000-000000000001"
 USER = "usr_00000000-0000-4000-8000-000000000001"
@@ -28,6 +32,25 @@ def test_a_connection_without_a_named_account_gets_one_and_shows_that_it_waits_t
     assert "porter, ready" in shown
     assert "Connecting" in shown
     assert "membership_management, not looked at yet" in shown
+
+
+def test_a_fault_and_how_the_analytics_stand_are_shown_in_the_words_of_the_page(
+    say: Say, connected: None, database_url: str
+) -> None:
+    async def fail() -> None:
+        database = await Database.open(database_url)
+        await database.pool.execute("update connections set last_fault = 'rate_limit'")
+        await database.close()
+
+    asyncio.run(fail())
+    shown = say("connection", "show", "night-shift").output
+    assert "fault      VRChat asked to slow down. It is tried again by itself." in shown
+    assert "Nothing to do: its collector looks at the group" in shown
+    assert "analytics  Off, last observed never" in shown
+    say("connection", "feature", "night-shift", "analytics", "on")
+    shown = say("connection", "show", "night-shift").output
+    assert "analytics  Unknown, last observed never" in shown
+    assert "Missing time is not counted as empty." in shown
 
 
 def test_a_look_is_asked_for_and_joining_again_is_refused_where_it_is_under_way(

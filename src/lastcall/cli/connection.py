@@ -65,24 +65,33 @@ async def add(club: str, group_id: str, alias: str | None, features: tuple[str, 
 async def show(club: str) -> None:
     """Show how the connection of the club at /c/CLUB gets on."""
     from lastcall.connections.health import connection_health
+    from lastcall.telemetry.queries import coverage_of
+    from lastcall.web.connection_words import COVERAGE, GRANTS, STATES, fault_of
 
     async with opened_database() as database:
         found, card = await _connected(database, club)
         async with database.read() as tx:
             health = await connection_health(tx, found.id)
-    if health is None:
+            coverage = await coverage_of(tx, found.id)
+    if health is None or coverage is None:
         raise _not_connected(found.name)
+    state = STATES[health.state]
     click.echo(f"group      {card.group_name} ({card.group_id})")
     click.echo(f"account    {card.account_alias}, {health.account_state.words}")
-    click.echo(f"state      {health.state.label}{', stopped' if card.kill_switch else ''}")
+    click.echo(f"state      {state.look.word}{', stopped' if card.kill_switch else ''}")
+    click.echo(f"           {state.sentence} {state.advice}".rstrip())
     click.echo(f"last look  {_moment(health.last_success_at)}")
     click.echo(f"next look  {_moment(health.next_look_at)}")
-    if health.last_fault:
-        click.echo(f"fault      {health.last_fault}")
+    if fault := fault_of(health.last_fault):
+        click.echo(f"fault      {fault.label}. {fault.advice}".rstrip())
+    click.echo(
+        f"analytics  {COVERAGE[coverage.state].look.word}, last observed {_moment(coverage.observed_at)}"
+    )
+    click.echo(f"           {COVERAGE[coverage.state].sentence}")
     for one in card.readiness:
         if one.is_on:
-            missing = f", lacks {one.missing_grant}" if one.missing_grant else ""
-            click.echo(f"feature    {one.feature}{missing if one.is_known else ', not looked at yet'}")
+            lacks = one.missing_grant and f", lacks “{GRANTS[one.missing_grant]}” ({one.missing_grant})"
+            click.echo(f"feature    {one.feature}{lacks or '' if one.is_known else ', not looked at yet'}")
 
 
 @connection.command()
