@@ -82,7 +82,7 @@ async def test_opening_asks_vrchat_once_and_looking_again_asks_nothing(
     path = await opened(visitor, f"{MEMBERS}/directory")
     text = (await visitor.get(path)).text
     assert "Asking VRChat" in text
-    assert "No collector waits" in text
+    assert "No collector has taken it yet" in text
     assert "/live/reads" in text
     assert await opened(visitor, f"{MEMBERS}/directory") == path
     await answer(world, [member(1, "Fox")], next_offset=25, total=40)
