@@ -105,6 +105,22 @@ class Pages:
             answer.set_cookie(self.cookies.make(self.cookies.form, visitor.form_key))
         return answer
 
+    def ask(
+        self,
+        request: PageRequest,
+        part: str,
+        place: Place,
+        now: datetime,
+        *,
+        title: str,
+        status: int = 200,
+        **values: Any,
+    ) -> Response[str]:
+        """Ask before something is done: the template ``part`` alone for the dialog, else a page of its own called
+        ``title`` around it."""
+        template = part if is_fragment(request) else "ask_page.html"
+        return self.show(request, template, place, now, status=status, part=part, page_title=title, **values)
+
     def zone(self, request: PageRequest, place: Place) -> ZoneInfo:
         """The viewer's zone, else the club's, else UTC."""
         for name in (request.cookies.get(ZONE_COOKIE), place.club_zone):

@@ -17,7 +17,7 @@ from lastcall.operations.views import OperationView
 from lastcall.web.access import Access, Visitor, access
 from lastcall.web.club import club_page
 from lastcall.web.fields import known_id, read_revision
-from lastcall.web.pages import PageRequest, form_fields, go_to, is_fragment
+from lastcall.web.pages import PageRequest, form_fields, go_to
 from lastcall.web.room import Web
 from lastcall.web.scheduled import role_names, single
 
@@ -38,11 +38,12 @@ async def ask_cancel(
         card = await connection_card(tx, page.club.id)
     if row.revision != revision or not row.is_cancellable:
         raise Conflict("revision_stale", "Refresh to continue.", advice=_moved_on(row))
-    return web.pages.show(
+    return web.pages.ask(
         request,
-        "cancel_ask.html" if is_fragment(request) else "cancel_page.html",
+        "cancel_ask.html",
         page.place("scheduled"),
         page.now,
+        title="Cancel",
         entry=single(row, role_names(card), time=row.due_at),
     )
 
@@ -93,11 +94,12 @@ async def ask_cancel_request(
             "nothing_to_cancel", "Nothing of this request is left to cancel.", advice="Look at it again."
         )
     names = role_names(card)
-    return web.pages.show(
+    return web.pages.ask(
         request,
-        "cancel_request_ask.html" if is_fragment(request) else "cancel_request.html",
+        "cancel_request_ask.html",
         page.place("scheduled"),
         page.now,
+        title="Cancel",
         request_id=rows[0].request_id,
         entries=[single(row, names, time=row.due_at) for row in unsent],
         sent=sum(1 for row in rows if row.state is State.SUBMITTED),

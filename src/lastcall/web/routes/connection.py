@@ -92,11 +92,12 @@ async def ask_feature(
     page, sight = await _connected(web, visitor, slug)
     chosen = _known_feature(feature)
     view = next(view for view in sight.features if view.feature is chosen)
-    return web.pages.show(
+    return web.pages.ask(
         request,
-        "connection_feature_ask.html" if is_fragment(request) else "connection_feature_page.html",
+        "connection_feature_ask.html",
         page.place(SECTION),
         page.now,
+        title=view.feature.label,
         view=view,
         sight=sight,
         words=FEATURES[chosen],
@@ -177,11 +178,12 @@ async def ask(
     chosen = _known_act(act)
     if chosen.needs_confirming:
         visitor.actor.require_recent()
-    return web.pages.show(
+    return web.pages.ask(
         request,
-        "connection_ask.html" if is_fragment(request) else "connection_ask_page.html",
+        "connection_ask.html",
         page.place(SECTION),
         page.now,
+        title=chosen.button,
         act=chosen,
         key=act,
         sight=sight,

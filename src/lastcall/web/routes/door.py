@@ -24,7 +24,7 @@ from lastcall.people.scopes import Scope
 from lastcall.web.access import Access, Visitor, access, browser_of
 from lastcall.web.club import ClubPage, club_page
 from lastcall.web.fields import known_id
-from lastcall.web.pages import PageRequest, form_fields, go_to, is_fragment
+from lastcall.web.pages import PageRequest, form_fields, go_to
 from lastcall.web.room import Web
 
 SECTION = "staff"
@@ -119,8 +119,14 @@ async def ask_revoke(
     async with web.database.read() as tx:
         page = await club_page(tx, visitor, slug)
         found = await invite(tx, visitor.actor, page.club.id, wanted)
-    template = "invite_revoke_ask.html" if is_fragment(request) else "invite_revoke.html"
-    return web.pages.show(request, template, page.place(SECTION), page.now, invite=found)
+    return web.pages.ask(
+        request,
+        "invite_revoke_ask.html",
+        page.place(SECTION),
+        page.now,
+        title="Take an invitation back",
+        invite=found,
+    )
 
 
 @post("/c/{slug:str}/staff/invites/{invite_id:str}/revoke", opt=access(Access.STAFF))

@@ -23,7 +23,7 @@ from lastcall.people.sessions import end_other_sessions, end_session_by_id, sess
 from lastcall.web.access import Access, Visitor, access, browser_of
 from lastcall.web.browsers import browser_name
 from lastcall.web.fields import known_id
-from lastcall.web.pages import PageRequest, Place, form_fields, go_to, is_fragment
+from lastcall.web.pages import PageRequest, Place, form_fields, go_to
 from lastcall.web.room import Web, database_now
 from lastcall.web.routes.sign_in import no_mail
 
@@ -159,11 +159,11 @@ async def ask_revoke(
     """The question before a token ends."""
     wanted = known_id(token_id)
     async with web.database.read() as tx:
+        now = await database_now(tx)
         found = [one for one in await tokens_of(tx, visitor.actor) if one.id == wanted]
     if not found:
         raise NotFound("token_unknown", "You have no such token.", advice="Reload the page.")
-    template = "me_token_ask.html" if is_fragment(request) else "me_token_page.html"
-    return await _show(request, web, template, token=found[0])
+    return web.pages.ask(request, "me_token_ask.html", PLACE, now, title="Revoke a token", token=found[0])
 
 
 @post("/me/tokens/{token_id:str}", opt=access(Access.SIGNED_IN))

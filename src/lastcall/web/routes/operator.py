@@ -92,11 +92,12 @@ async def ask_switch(
     """The question before a switch is thrown: what stops, and what does not."""
     async with web.database.read() as tx:
         seen_now = await overview(tx, visitor.actor)
-    return web.pages.show(
+    return web.pages.ask(
         request,
-        "switch_ask.html" if is_fragment(request) else "switch_page.html",
+        "switch_ask.html",
         PLACE,
         seen_now.now,
+        title="Operator",
         switch=_switch(seen_now, what, key),
     )
 

@@ -24,7 +24,7 @@ from lastcall.web.account_words import STATES, obstacle_of
 from lastcall.web.connection_words import STATES as CONNECTION_STATES
 from lastcall.web.fields import known_id
 from lastcall.web.looks import obstacle
-from lastcall.web.pages import PageRequest, Place, form_fields, go_to, is_fragment
+from lastcall.web.pages import PageRequest, Place, form_fields, go_to
 from lastcall.web.room import Web
 
 PLACE = Place("operator")
@@ -227,11 +227,12 @@ def _ask(
     state: AccountState,
     problem: LastcallError | None = None,
 ) -> Response[str]:
-    return web.pages.show(
+    return web.pages.ask(
         request,
-        "account_ask.html" if is_fragment(request) else "account_ask_page.html",
+        "account_ask.html",
         PLACE,
         seen.now,
+        title="Operator",
         status=problem.status if problem else 200,
         account=account,
         state=state,
@@ -252,11 +253,12 @@ async def _reassign_page(
     async with web.database.read() as tx:
         seen = await overview(tx, visitor.actor)
     connection = _connection_in(seen, key)
-    return web.pages.show(
+    return web.pages.ask(
         request,
-        "reassign_ask.html" if is_fragment(request) else "reassign_page.html",
+        "reassign_ask.html",
         PLACE,
         seen.now,
+        title="Operator",
         status=problem.status if problem else 200,
         connection=connection,
         key=key,
@@ -280,11 +282,12 @@ async def _limit_page(
     async with web.database.read() as tx:
         seen = await overview(tx, visitor.actor)
     limit = _limit(seen, what, key)
-    return web.pages.show(
+    return web.pages.ask(
         request,
-        "limit_ask.html" if is_fragment(request) else "limit_page.html",
+        "limit_ask.html",
         PLACE,
         seen.now,
+        title="Operator",
         status=problem.status if problem else 200,
         limit=limit,
         fields=fields or {"requests_per_minute": str(limit.requests_per_minute)},

@@ -22,7 +22,7 @@ from lastcall.operations.services.lists import create_list, delete_list, edit_li
 from lastcall.web.access import Access, Visitor, access
 from lastcall.web.club import ClubPage, club_page
 from lastcall.web.fields import known_id, read_revision
-from lastcall.web.pages import PageRequest, form_fields, go_to, is_fragment
+from lastcall.web.pages import PageRequest, form_fields, go_to
 from lastcall.web.recipients import Recipients, read_recipients
 from lastcall.web.room import Web
 
@@ -244,8 +244,9 @@ async def delete(
 
 
 def _ask(request: PageRequest, web: Web, page: ClubPage, asked: Question) -> Response[str]:
-    template = "paper_ask.html" if is_fragment(request) else "paper_page.html"
-    return web.pages.show(request, template, page.place(SECTION), page.now, **asdict(asked))
+    return web.pages.ask(
+        request, "paper_ask.html", page.place(SECTION), page.now, title=asked.question, **asdict(asked)
+    )
 
 
 def _fields(found: ListView) -> dict[str, str]:
