@@ -8,7 +8,6 @@ AT = "/c/night-shift/connection"
 
 CONNECTION: dict[str, Line] = {
     "GET /c/{slug:str}/connection": MANAGERS_PAGE,
-    "GET /c/{slug:str}/live/connection": MANAGERS_PAGE,
     # The club is connected already.
     "POST /c/{slug:str}/connection": form(
         right=409, unknown_path="/c/no-such-club", fields={"group_id": "grp_2", "accepts": "yes"}

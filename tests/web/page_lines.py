@@ -106,7 +106,6 @@ LINES: dict[str, Line] = (
             "/c/night-shift/requests/{second_request}/cancel", lacking=404
         ),
         "POST /c/{slug:str}/notices": form(lacking=303, unknown_path="/c/no-such-club"),
-        "GET /c/{slug:str}/live/scheduled": STAFF_PAGE,
         "GET /c/{slug:str}/new": STAFF_PAGE,
         "GET /c/{slug:str}/new/{kind:str}": page("/c/night-shift/new/ban_member"),
         "POST /c/{slug:str}/new/{kind:str}/review": form(
@@ -133,7 +132,8 @@ LINES: dict[str, Line] = (
             "/c/night-shift/members/directory/review",
             fields={"act": "assign_role", "people": user(1), "role": ROLE, "read": "{request}"},
         ),
-        "GET /c/{slug:str}/live/reads": STAFF_PAGE,
+        # The others are for all staff: test_live.
+        "GET /c/{slug:str}/live/{topic:str}": page("/c/night-shift/live/connection"),
         "GET /c/{slug:str}/posts": MANAGERS_PAGE,
         "GET /c/{slug:str}/posts/{draft_id:str}/discard": page("/c/night-shift/posts/{draft}/discard"),
         "POST /c/{slug:str}/posts/{draft_id:str}/discard": form(

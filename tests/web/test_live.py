@@ -98,6 +98,17 @@ async def test_a_queued_action_reaches_an_open_page(
         assert await line_with(lines, "data: ")
 
 
+async def test_each_topic_is_told_to_whoever_may_open_its_pages(
+    world: World, site: Site, visit: Callable[..., Visitor]
+) -> None:
+    got: dict[tuple[str, str], int] = {}
+    for who in ("staff", "owner"):
+        for topic in ("scheduled", "reads", "connection", "nothing"):
+            async with visit(who).client.stream("GET", f"/c/night-shift/live/{topic}") as answer:
+                got[who, topic] = answer.status_code
+    assert list(got.values()) == [200, 200, 403, 404, 200, 200, 200, 404]
+
+
 async def test_an_open_page_costs_no_statement(
     world: World, site: Site, visit: Callable[..., Visitor]
 ) -> None:

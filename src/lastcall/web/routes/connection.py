@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from litestar import Response, get, post
 from litestar.di import NamedDependency
-from litestar.params import FromPath, FromQuery
-from litestar.response import Redirect, Stream
+from litestar.params import FromPath
+from litestar.response import Redirect
 
 from lastcall.clubs.permissions import Permission
 from lastcall.clubs.policy import require, require_owner
@@ -30,7 +30,6 @@ from lastcall.web.fields import known_id, read_seen, seen_text
 from lastcall.web.looks import obstacle
 from lastcall.web.pages import PageRequest, form_fields, go_to, is_fragment, joined_fields
 from lastcall.web.room import Web
-from lastcall.web.routes.scheduled import event_stream
 
 _GROUP_IN_TEXT = re.compile(r"grp_[A-Za-z0-9_-]{1,96}")
 SECTION = "connection"
@@ -65,19 +64,6 @@ async def connect(
     except (Invalid, Conflict) as error:
         return await _show(request, web, visitor, slug, fields=fields, problem=error)
     return go_to(page.path("connection"))
-
-
-@get("/c/{slug:str}/live/connection", opt=access(Access.STAFF))
-async def live(
-    request: PageRequest,
-    web: NamedDependency[Web],
-    visitor: NamedDependency[Visitor],
-    slug: FromPath[str],
-    seen: FromQuery[str] = "",
-) -> Stream:
-    async with web.database.read() as tx:
-        page = await _page(tx, visitor, slug)
-    return event_stream(request, web, visitor, (page.club.id, CONNECTION_TOPIC), seen)
 
 
 @get("/c/{slug:str}/connection/features/{feature:str}", opt=access(Access.STAFF))
@@ -321,7 +307,6 @@ def _known_act(key: str) -> Act:
 HANDLERS = (
     connection_page,
     connect,
-    live,
     ask_feature,
     throw_feature,
     allowlist_page,

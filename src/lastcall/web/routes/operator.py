@@ -26,8 +26,8 @@ from lastcall.web.live import EVERYTHING
 from lastcall.web.looks import OWNERS, obstacle
 from lastcall.web.pages import PageRequest, form_fields, go_to, is_fragment
 from lastcall.web.room import Web
+from lastcall.web.routes.live import event_stream
 from lastcall.web.routes.operator_fleet import PLACE, pair
-from lastcall.web.routes.scheduled import event_stream
 
 
 @dataclass(frozen=True)

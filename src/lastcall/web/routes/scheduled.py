@@ -9,7 +9,7 @@ from uuid import UUID
 from litestar import Response, get, post
 from litestar.di import NamedDependency
 from litestar.params import FromPath, FromQuery
-from litestar.response import Redirect, Stream
+from litestar.response import Redirect
 
 from lastcall.connections.queries import connection_card
 from lastcall.db.cursor import Cursor, cut, read_cursor
@@ -31,7 +31,6 @@ from lastcall.operations.queries import (
 from lastcall.operations.services.dismiss import dismiss_notices
 from lastcall.operations.signals import TOPIC
 from lastcall.operations.views import OperationView
-from lastcall.people.sessions import actor_of_session
 from lastcall.web.access import Access, Visitor, access
 from lastcall.web.club import ClubPage, club_page
 from lastcall.web.connection_words import STATES as CONNECTION_STATES
@@ -208,20 +207,6 @@ async def request_page(
     )
 
 
-@get("/c/{slug:str}/live/scheduled", opt=access(Access.STAFF))
-async def live_scheduled(
-    request: PageRequest,
-    web: NamedDependency[Web],
-    visitor: NamedDependency[Visitor],
-    slug: FromPath[str],
-    seen: FromQuery[str] = "",
-) -> Stream:
-    """The event stream behind the pages of this file."""
-    async with web.database.read() as tx:
-        page = await club_page(tx, visitor, slug)
-    return event_stream(request, web, visitor, (page.club.id, TOPIC), seen)
-
-
 @post("/c/{slug:str}/notices", opt=access(Access.STAFF))
 async def dismiss(
     request: PageRequest,
@@ -237,23 +222,6 @@ async def dismiss(
         web.database, visitor.actor, page.club.id, [known_id(one) for one in fields.get("notice", "").split()]
     )
     return go_to(page.path("scheduled"))
-
-
-def event_stream(
-    request: PageRequest, web: Web, visitor: Visitor, channel: tuple[UUID | None, str], seen: str
-) -> Stream:
-    """A stream on ``channel`` for as long as the visitor's session lives. A broken one says where it was."""
-    session = visitor.session or ""
-
-    async def is_welcome() -> bool:
-        return await actor_of_session(web.database, session) is not None
-
-    last = request.headers.get("last-event-id", seen)
-    return Stream(
-        web.live.stream(channel, last, is_welcome),
-        media_type="text/event-stream",
-        headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
-    )
 
 
 def _states(name: str | None) -> list[State] | None:
@@ -294,4 +262,4 @@ def _known_kind(name: str) -> str:
     return name
 
 
-HANDLERS = (scheduled, scheduled_history, request_page, dismiss, live_scheduled)
+HANDLERS = (scheduled, scheduled_history, request_page, dismiss)
