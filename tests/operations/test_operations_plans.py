@@ -23,12 +23,12 @@ from lastcall.connections.evidence import evidence_body
 from lastcall.connections.work import Ready
 from lastcall.db.connect import Connection
 from lastcall.db.transaction import Reader
+from lastcall.deadlines.due_rows import Order
 from lastcall.operations.forecast import forecast
 from lastcall.operations.kinds import KINDS
 from lastcall.operations.machine import State
 from lastcall.operations.owners.claims import CLAIM_ORDER
 from lastcall.operations.owners.lateness import late_order
-from lastcall.operations.owners.rows import Order
 from lastcall.operations.owners.submissions import SUBMISSION_ORDER
 from lastcall.operations.queries import Filter, history, upcoming
 from lastcall.operations.work import _READY, OperationWork

@@ -12,6 +12,7 @@ import pytest
 from tests.reads.reads_world import MINUTE, SECOND, Reading
 
 from lastcall.db.connect import Connection
+from lastcall.deadlines.times import EPOCH
 from lastcall.reads import asking, expiry, queries, work
 from lastcall.reads.kinds import KINDS
 from lastcall.reads.worker import _NEEDS
@@ -111,10 +112,10 @@ async def test_the_statements_of_reads_touch_few_rows(filled: Reading) -> None:
         (work._READY, (world.account_id,)),
         (asking._SAME, (world.club_id, world.connection_id, key, *under)),
         (queries._READ, (world.club_id, read_id)),
-        (expiry._NEXT, (None, None)),
-        (expiry._NEXT, (start, nobody)),
-        (expiry._BOUNDARY, ()),
-        (expiry._PAGE, (None, None, start, nobody, 10)),
+        (expiry.READ_ORDER.next_deadline, ()),
+        (expiry.READ_ORDER.next_deadline_beyond, (start, nobody)),
+        (expiry.READ_ORDER.boundary, ()),
+        (expiry.READ_ORDER.page, (EPOCH, nobody, start, nobody, 10)),
         (
             "select * from claim_read($1, 1, $2, $3, $4, $5, $6, $7, $8, $9)",
             (world.account_id, world.worker_id, *lease, *_NEEDS),

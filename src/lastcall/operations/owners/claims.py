@@ -2,35 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from lastcall.connections.signals import work
 from lastcall.db.database import Database
-from lastcall.deadlines.owner import Position
 from lastcall.deadlines.poison import Candidate
 from lastcall.deadlines.signals import Signal
-from lastcall.operations.owners.rows import ClaimCandidate, DueRows, Order, claim_candidates
+from lastcall.operations.owners.rows import ClaimCandidate, ClaimRows, claim_order
 from lastcall.operations.schedules import late_at
 from lastcall.operations.signals import LATE_PENDING, changed
 
 _EXPIRE = "select * from expire_claim($1, $2, $3, $4)"
 
-CLAIM_ORDER = Order(
-    state="claimed",
-    time="claim_expires_at",
-    is_due="o.claim_expires_at <= (select lastcall_now())",
-    deadline="o.claim_expires_at",
-)
+CLAIM_ORDER = claim_order("claimed")
 
 
-class ExpiredClaims(DueRows):
+class ExpiredClaims(ClaimRows):
     """A transaction a row. The connection may be worked on again, and the row may be late meanwhile."""
 
     def __init__(self, db: Database) -> None:
         super().__init__(db, CLAIM_ORDER)
-
-    async def page(self, after: Position | None, upto: Position, limit: int) -> Sequence[ClaimCandidate]:
-        return claim_candidates(await self.page_rows(after, upto, limit))
 
     async def settle(self, candidate: Candidate) -> None:
         assert isinstance(candidate, ClaimCandidate)

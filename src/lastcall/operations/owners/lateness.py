@@ -8,10 +8,9 @@ from typing import Literal
 
 from lastcall.connections.signals import work
 from lastcall.db.database import Database
-from lastcall.deadlines.owner import Position
+from lastcall.deadlines.due_rows import DueRows, Order
 from lastcall.deadlines.poison import Candidate
 from lastcall.deadlines.signals import Signal
-from lastcall.operations.owners.rows import DueRows, Order
 from lastcall.operations.schedules import late_at
 from lastcall.operations.signals import LATE_PENDING, say_ended
 
@@ -23,10 +22,11 @@ def late_order(state: Literal["pending", "claimed"]) -> Order:
     behind the cursor is late later or not at all, so the next deadline read finds it (RCV-06).
     """
     return Order(
-        state=state,
-        time="due_at",
-        is_due="o.due_at < (select lastcall_now()) - operation_grace()",
-        deadline="late_at(o.due_at)",
+        "operations",
+        "due_at",
+        f"state = '{state}'",
+        is_due="due_at < (select lastcall_now()) - operation_grace()",
+        deadline="late_at(due_at)",
     )
 
 
@@ -39,10 +39,6 @@ class Late(DueRows):
         super().__init__(db, late_order(state))
         self.settled: Counter[str] = Counter()
         """How many this object has settled so far, by the state in which that left them."""
-
-    async def page(self, after: Position | None, upto: Position, limit: int) -> Sequence[Candidate]:
-        rows = await self.page_rows(after, upto, limit)
-        return [Candidate(row["club_id"], row["id"], Position(row["time"], row["id"])) for row in rows]
 
     async def settle(self, candidates: Sequence[Candidate]) -> None:
         clubs = [candidate.club_id for candidate in candidates]
