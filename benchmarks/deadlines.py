@@ -13,8 +13,9 @@ from benchmarks.world import CLUB, INVITE, OWNER, PERSON, add_clubs, row_id
 from lastcall.access.requests import AgentSubject, record_join_request
 from lastcall.db.database import Database
 from lastcall.deadlines.scheduler import Scheduler
-from lastcall.decisions.join_request_retention import join_request_retention
 from lastcall.decisions.registration import register
+from lastcall.decisions.retention.kinds.join_request import JOIN_REQUEST
+from lastcall.decisions.retention.sweep import retention_owner
 from lastcall.testing.waiting import eventually
 
 COUNT = 50
@@ -36,7 +37,7 @@ async def run() -> list[Figure]:
     register()
     async with server() as on, database(on) as db:
         await add_clubs(db, 1)
-        scheduler = Scheduler(db, [join_request_retention(db)])
+        scheduler = Scheduler(db, [retention_owner(db, JOIN_REQUEST)])
         await scheduler.start()
         try:
             late = [await _fifty(db, 1 + run * COUNT) for run in range(RUNS)]

@@ -22,7 +22,7 @@ from lastcall.access.tables import DUE_INDEX
 from lastcall.db.connect import connect
 from lastcall.db.database import Database
 from lastcall.db.embedded.binaries import look_at
-from lastcall.decisions.join_request_retention import NEXT_DEADLINE, NEXT_DEADLINE_BEYOND
+from lastcall.decisions.retention.kinds.join_request import JOIN_REQUEST
 from lastcall.operations.owners.claims import CLAIM_ORDER
 from lastcall.operations.owners.lateness import late_order
 from lastcall.operations.owners.submissions import SUBMISSION_ORDER
@@ -45,7 +45,7 @@ class Statement:
     index: str
 
 
-JOIN_REQUESTS = Statement("join requests", NEXT_DEADLINE, DUE_INDEX)
+JOIN_REQUESTS = Statement("join requests", JOIN_REQUEST.order.next_deadline, DUE_INDEX)
 OPERATIONS = (
     Statement("late, pending", late_order("pending").next_deadline, "operations_due_idx"),
     Statement("late, claimed", late_order("claimed").next_deadline, "operations_due_idx"),
@@ -53,7 +53,7 @@ OPERATIONS = (
     Statement("submission", SUBMISSION_ORDER.next_deadline, "operations_expiry_idx"),
 )
 BEYOND = (
-    Statement("join requests beyond", NEXT_DEADLINE_BEYOND, DUE_INDEX),
+    Statement("join requests beyond", JOIN_REQUEST.order.next_deadline_beyond, DUE_INDEX),
     Statement("late, pending, beyond", late_order("pending").next_deadline_beyond, "operations_due_idx"),
     Statement("claim expiry beyond", CLAIM_ORDER.next_deadline_beyond, "operations_expiry_idx"),
     Statement("submission beyond", SUBMISSION_ORDER.next_deadline_beyond, "operations_expiry_idx"),

@@ -9,7 +9,8 @@ from benchmarks.harness import RUNS, Figure, database, medians, one_row_table, o
 from benchmarks.world import add_clubs, add_join_requests, loader
 from lastcall.db.database import Database
 from lastcall.deadlines.owner import Done, More, Stop
-from lastcall.decisions.join_request_retention import join_request_retention
+from lastcall.decisions.retention.kinds.join_request import JOIN_REQUEST
+from lastcall.decisions.retention.sweep import retention_owner
 
 ROWS = 20_000
 CLUBS = 10
@@ -47,7 +48,7 @@ class _Sweep:
 
     def __init__(self, db: Database) -> None:
         self._db = db
-        self._owner = join_request_retention(db)
+        self._owner = retention_owner(db, JOIN_REQUEST)
         self._done = 0
 
     async def stretch(self) -> float:

@@ -865,28 +865,30 @@ create table retention (
     source_activity_at timestamp with time zone not null,
     created_at timestamp with time zone default lastcall_now() not null,
     updated_at timestamp with time zone default lastcall_now() not null,
+    revived_at timestamp with time zone,
     constraint retention_pkey PRIMARY KEY (club_id, id),
-    constraint retention_club_id_join_request_id_key UNIQUE (club_id, join_request_id),
     constraint retention_archived_check CHECK (
 CASE
     WHEN (archived_at IS NULL) THEN ((archived_reason IS NULL) AND (archived_by_kind IS NULL) AND (archived_by_person_id IS NULL))
-    ELSE ((archived_reason = ANY (ARRAY['idle'::text, 'manual'::text])) AND
+    ELSE
     CASE archived_by_kind
-        WHEN 'system'::text THEN (archived_by_person_id IS NULL)
-        WHEN 'person'::text THEN (archived_by_person_id IS NOT NULL)
+        WHEN 'system'::text THEN ((archived_reason = 'idle'::text) AND (archived_by_person_id IS NULL))
+        WHEN 'person'::text THEN ((archived_reason = ANY (ARRAY['manual'::text, 'accepted_proposal'::text])) AND (archived_by_person_id IS NOT NULL))
         ELSE false
-    END)
+    END
 END),
-    constraint retention_source_check CHECK ((num_nonnulls(join_request_id) = 1)),
+    constraint retention_source_check CHECK (((num_nonnulls(join_request_id) = 1) AND (id = join_request_id))),
     constraint retention_versions_check CHECK (((version >= 1) AND ((archive_version >= 0) AND (archive_version <= version)))),
     constraint retention_archived_by_person_id_fkey FOREIGN KEY (archived_by_person_id) REFERENCES people(id),
     constraint retention_club_id_join_request_id_fkey FOREIGN KEY (club_id, join_request_id) REFERENCES join_requests(club_id, id) ON DELETE CASCADE
 );
+CREATE INDEX retention_club_id_join_request_id_idx ON retention USING btree (club_id, join_request_id) WHERE (join_request_id IS NOT NULL);
 
 create table retention_refreshes (
     club_id uuid not null,
     asked_at timestamp with time zone not null,
     after_id uuid,
+    kind text,
     constraint retention_refreshes_pkey PRIMARY KEY (club_id),
     constraint retention_refreshes_club_id_fkey FOREIGN KEY (club_id) REFERENCES clubs(id) ON DELETE CASCADE
 );
@@ -1201,6 +1203,42 @@ CREATE OR REPLACE FUNCTION allowance_opening(p_account uuid, p_window timestamp 
 AS $function$
     select p_window + interval '1 ms' * ((h % 10000 + 10000) % 10000)::integer
       from hashtextextended(p_account::text, extract(epoch from p_window)::bigint) as h
+$function$;
+
+CREATE OR REPLACE FUNCTION archive_idle(p_club uuid, p_id uuid, p_kind text, p_activity timestamp with time zone, p_now timestamp with time zone, p_log_id uuid)
+ RETURNS bigint
+ LANGUAGE plpgsql
+AS $function$
+declare
+    v_archive_version bigint;
+begin
+    insert into retention as r (
+        club_id, id, join_request_id, archived_at, archived_reason, archived_by_kind,
+        archive_version, source_activity_at, created_at, updated_at
+    )
+    values (
+        p_club, p_id, case p_kind when 'join_request' then p_id end, p_now, 'idle', 'system',
+        1, p_activity, p_now, p_now
+    )
+    on conflict (club_id, id) do update
+    set archived_at = excluded.archived_at,
+        archived_reason = excluded.archived_reason,
+        archived_by_kind = excluded.archived_by_kind,
+        version = r.version + 1,
+        archive_version = r.archive_version + 1,
+        source_activity_at = excluded.source_activity_at,
+        updated_at = excluded.updated_at
+    returning r.archive_version into v_archive_version;
+
+    insert into activity_log (
+        club_id, id, actor_kind, actor_name, action, entity_type, entity_id, details, created_at
+    )
+    values (
+        p_club, p_log_id, 'system', 'retention', 'retention.archived', p_kind, p_id,
+        jsonb_build_object('reason', 'idle', 'archiveVersion', v_archive_version), p_now
+    );
+    return v_archive_version;
+end
 $function$;
 
 CREATE OR REPLACE FUNCTION are_roles_of_group(p_body jsonb, p_payload jsonb)
@@ -2634,14 +2672,14 @@ AS $function$
                 and i.id is not null
                 and r.keep is not true
                 and r.archived_at is null
-            then j.activity_at + make_interval(hours => 24 * c.retention_days)
+            then greatest(j.activity_at, r.revived_at) + make_interval(hours => 24 * c.retention_days)
         end
     from join_requests j
     join clubs c on c.id = j.club_id
     left join invites i on i.club_id = j.club_id and i.id = j.invite_id
     left join retention r
         -- The ids once more: by statistics of a young table the join alone is done over the whole club.
-        on r.club_id = p_club and r.join_request_id = any (p_ids) and r.join_request_id = j.id
+        on r.club_id = p_club and r.id = any (p_ids) and r.id = j.id
     where j.club_id = p_club
       and j.id = any (p_ids)
 $function$;
@@ -3482,7 +3520,7 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION refresh_join_requests(p_club uuid, p_ids uuid[], OUT lowest timestamp with time zone, OUT later boolean)
+CREATE OR REPLACE FUNCTION refresh_join_request(p_club uuid, p_ids uuid[], OUT lowest timestamp with time zone, OUT later boolean)
  RETURNS record
  LANGUAGE plpgsql
  SET enable_seqscan TO 'off'
@@ -3721,7 +3759,7 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION settle_join_request(p_club uuid, p_id uuid, p_retention_id uuid, p_log_id uuid)
+CREATE OR REPLACE FUNCTION settle_join_request(p_club uuid, p_id uuid, p_log_id uuid)
  RETURNS text
  LANGUAGE plpgsql
  SET enable_seqscan TO 'off'
@@ -3730,7 +3768,6 @@ declare
     v_now timestamptz;
     v_activity timestamptz;
     v_due timestamptz;
-    v_archive_version bigint;
 begin
     -- A writer that holds the row is waited for here and seen below (RET-10, RET-11).
     perform
@@ -3751,32 +3788,10 @@ begin
         return 'not_due';
     end if;
 
-    insert into retention as r (
-        club_id, id, join_request_id, archived_at, archived_reason, archived_by_kind,
-        archive_version, source_activity_at, created_at, updated_at
-    )
-    values (p_club, p_retention_id, p_id, v_now, 'idle', 'system', 1, v_activity, v_now, v_now)
-    on conflict (club_id, join_request_id) do update
-    set archived_at = excluded.archived_at,
-        archived_reason = excluded.archived_reason,
-        archived_by_kind = excluded.archived_by_kind,
-        version = r.version + 1,
-        archive_version = r.archive_version + 1,
-        source_activity_at = excluded.source_activity_at,
-        updated_at = excluded.updated_at
-    returning r.archive_version into v_archive_version;
-
+    perform archive_idle(p_club, p_id, 'join_request', v_activity, v_now, p_log_id);
     update join_requests j
     set archive_due_at = null
     where j.club_id = p_club and j.id = p_id;
-
-    insert into activity_log (
-        club_id, id, actor_kind, actor_name, action, entity_type, entity_id, details, created_at
-    )
-    values (
-        p_club, p_log_id, 'system', 'retention', 'retention.archived', 'join_request', p_id,
-        jsonb_build_object('reason', 'idle', 'archiveVersion', v_archive_version), v_now
-    );
     return 'archived';
 end
 $function$;

@@ -40,8 +40,9 @@ from lastcall.db.database import Database
 from lastcall.deadlines.owner import Owner
 from lastcall.deadlines.scheduler import Scheduler
 from lastcall.deadlines.wake import WakeChannel
-from lastcall.decisions.join_request_retention import join_request_retention
-from lastcall.decisions.retention_refresh import retention_refresh_owner
+from lastcall.decisions.retention.kinds import KINDS
+from lastcall.decisions.retention.refreshes import retention_refresh_owner
+from lastcall.decisions.retention.sweep import retention_owner
 from lastcall.mail.mailer import Mailer
 from lastcall.mail.server import mail_server
 from lastcall.operations.owners import operation_owners
@@ -90,7 +91,7 @@ def deadline_owners(settings: Settings, database: Database, mailer: Mailer, cloc
     retention: list[Owner] = []
     if settings.maintenance:
         retention = [
-            join_request_retention(database, clock),
+            *(retention_owner(database, kind, clock) for kind in KINDS.values()),
             retention_refresh_owner(database, clock),
             data_retention(database),
         ]

@@ -28,7 +28,8 @@ from lastcall.db.database import Database
 from lastcall.db.ids import new_id
 from lastcall.db.transaction import Transaction
 from lastcall.deadlines.signals import Signal
-from lastcall.decisions.retention import JOIN_REQUEST_RETENTION, announce
+from lastcall.decisions.registration import JOIN_REQUEST_COMING
+from lastcall.decisions.retention.kinds.join_request import JOIN_REQUEST
 from lastcall.errors import Conflict, Invalid, LastcallError, NotAllowed, NotFound
 from lastcall.people.service import block_person
 from lastcall.people.tokens import new_token
@@ -94,7 +95,7 @@ async def test_the_signal_is_in_the_acceptance_before_the_request_is(
     (request,) = await door.requests()
     due = request["activity_at"] + timedelta(days=90)
     assert rows == 0
-    assert [signal.owner for signal in signals] == [JOIN_REQUEST_RETENTION]
+    assert [signal.owner for signal in signals] == [JOIN_REQUEST.owner]
     assert timedelta(0) <= signals[0].deadline - due < timedelta(milliseconds=1)
     assert signals[0] in heard, "and leaves with the commit"
 
@@ -102,7 +103,7 @@ async def test_the_signal_is_in_the_acceptance_before_the_request_is(
 async def test_twin_without_the_announcement_the_request_is_there_before_any_signal(
     db: Database, door: Door, coming: list[tuple[int, list[Signal]]]
 ) -> None:
-    listeners._coming.remove(announce)
+    listeners._coming.remove(JOIN_REQUEST_COMING)
     await accept_invite(db, door.guest, (await door.invite(approves=False)).token)
     assert coming == [(0, [])]
 
@@ -116,7 +117,7 @@ async def test_an_invites_own_times_are_no_signal(db: Database, door: Door) -> N
     await db.pool.execute("update invites set expires_at = lastcall_now() where id = $1", other.id)
     async with db.transaction() as tx:
         await mark_accepted(tx, door.club_id, other.id, door.guest.person_id)
-    assert [signal for signal in heard if signal.owner == JOIN_REQUEST_RETENTION] == []
+    assert [signal for signal in heard if signal.owner == JOIN_REQUEST.owner] == []
 
 
 @pytest.mark.clause("ACC-12")

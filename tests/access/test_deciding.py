@@ -22,7 +22,7 @@ from lastcall.clubs.staff import assign_role, revoke_role
 from lastcall.db.database import Database
 from lastcall.db.transaction import Transaction
 from lastcall.deadlines.signals import Signal
-from lastcall.decisions.retention import JOIN_REQUEST_RETENTION
+from lastcall.decisions.retention.kinds.join_request import JOIN_REQUEST
 from lastcall.errors import Conflict, Invalid, NotAllowed, NotFound
 from lastcall.people.service import block_person
 from lastcall.testing.locks import wait_until_blocked
@@ -66,7 +66,7 @@ async def test_each_decision_is_told_in_its_transaction_and_signals(
         heard.clear()
         await decide(db, door.owner, door.club_id, request, note="Welcome, and see you on Friday.")
         assert changes == [request]
-        assert JOIN_REQUEST_RETENTION in {signal.owner for signal in heard}
+        assert JOIN_REQUEST.owner in {signal.owner for signal in heard}
         row = await db.pool.fetchrow("select * from join_requests where id = $1", request)
         assert (row["status"], row["decided_by"]) == (status, door.owner.person_id)
         assert row["decision_note"] == "Welcome, and see you on Friday."

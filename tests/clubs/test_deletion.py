@@ -26,7 +26,8 @@ from lastcall.db.database import Database
 from lastcall.db.ids import new_id
 from lastcall.deadlines.owner import Failed, More, Stop
 from lastcall.deadlines.scheduler import Scheduler
-from lastcall.decisions.retention import keep_join_request
+from lastcall.decisions.retention.controls import keep
+from lastcall.decisions.retention.kinds.join_request import JOIN_REQUEST
 from lastcall.events.services.importing import apply_items, import_file
 from lastcall.events.services.write import link_world
 from lastcall.protocol.outcomes import Outcome
@@ -44,7 +45,7 @@ async def fill(world: World) -> None:
     async with world.db.transaction() as tx:
         invite = await create_invite(world.db, world.owner, world.club_id, [world.role_id])
         request = await record_join_request(world.db, world.club_id, invite.id, AgentSubject("Visitor"))
-        await keep_join_request(world.db, world.owner, world.club_id, request, keep=True, seen_version=0)
+        await keep(world.db, world.owner, world.club_id, JOIN_REQUEST, request, seen_version=0)
         del tx
     await create_invite(world.db, world.owner, world.club_id, [world.role_id])
     await fill_calendar(world)

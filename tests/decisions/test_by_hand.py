@@ -15,12 +15,9 @@ from lastcall.clubs.queries import roles_of
 from lastcall.clubs.staff import assign_role
 from lastcall.db.database import Database
 from lastcall.db.ids import new_id
-from lastcall.decisions.retention import (
-    UNSEEN,
-    archive_join_request,
-    keep_join_request,
-    retention_of,
-)
+from lastcall.decisions.retention.controls import archive, keep, revive, unkeep
+from lastcall.decisions.retention.kinds.join_request import JOIN_REQUEST
+from lastcall.decisions.retention.view import UNSEEN, retention_of
 from lastcall.errors import Conflict, NotAllowed, NotFound
 from lastcall.people.actor import Actor
 from lastcall.people.service import add_person
@@ -39,8 +36,9 @@ async def staff(database: Database, door: Door, *permissions: Permission) -> Act
     return who
 
 
-async def keep(database: Database, door: Door, request: UUID, seen: int, *, value: bool = True) -> int:
-    view = await keep_join_request(database, door.owner, door.club_id, request, keep=value, seen_version=seen)
+async def kept(database: Database, door: Door, request: UUID, seen: int, *, value: bool = True) -> int:
+    act = keep if value else unkeep
+    view = await act(database, door.owner, door.club_id, JOIN_REQUEST, request, seen_version=seen)
     return view.version
 
 
@@ -50,13 +48,13 @@ async def test_a_request_that_nobody_looked_at_is_kept_and_archived_like_any_oth
     request = await door.waits_since(timedelta(days=5))
     async with database.read() as tx:
         assert await retention_of(tx, door.club_id, request) == UNSEEN
-    assert await keep(database, door, request, 0) == 1
+    assert await kept(database, door, request, 0) == 1
     activity, recorded = await database.pool.fetchrow(
         "select j.activity_at, r.source_activity_at"
         " from join_requests j join retention r on r.join_request_id = j.id"
     )
     assert activity == recorded
-    archived = await archive_join_request(database, door.owner, door.club_id, request, seen_version=1)
+    archived = await archive(database, door.owner, door.club_id, JOIN_REQUEST, request, seen_version=1)
     assert (archived.keep, archived.archived_reason, archived.version) == (True, "manual", 2)
     assert archived.archive_version == 1
     assert await door.due_at(request) is None
@@ -65,19 +63,19 @@ async def test_a_request_that_nobody_looked_at_is_kept_and_archived_like_any_oth
 async def test_letting_go_schedules_it_again_from_its_true_activity(database: Database, door: Door) -> None:
     request = await door.waits_since(timedelta(days=5))
     due = await door.due_at(request)
-    await keep(database, door, request, 0)
+    await kept(database, door, request, 0)
     assert await door.due_at(request) is None
-    await keep(database, door, request, 1, value=False)
+    await kept(database, door, request, 1, value=False)
     assert await door.due_at(request) == due
 
 
 async def test_the_same_value_again_changes_nothing_and_is_not_logged(database: Database, door: Door) -> None:
     request = await door.overdue()
-    assert await keep(database, door, request, 0, value=False) == 0
-    assert await keep(database, door, request, 0) == 1
-    assert await keep(database, door, request, 1) == 1
-    first = await archive_join_request(database, door.owner, door.club_id, request, seen_version=1)
-    assert await archive_join_request(database, door.owner, door.club_id, request, seen_version=2) == first
+    assert await kept(database, door, request, 0, value=False) == 0
+    assert await kept(database, door, request, 0) == 1
+    assert await kept(database, door, request, 1) == 1
+    first = await archive(database, door.owner, door.club_id, JOIN_REQUEST, request, seen_version=1)
+    assert await archive(database, door.owner, door.club_id, JOIN_REQUEST, request, seen_version=2) == first
     actions = await database.pool.fetch(
         "select action from activity_log where action like 'retention%' order by id"
     )
@@ -88,11 +86,10 @@ async def test_what_moved_since_it_was_seen_is_answered_with_the_fresh_row(
     database: Database, door: Door
 ) -> None:
     request = await door.overdue()
-    await keep(database, door, request, 0)
-    for act in (keep_join_request, archive_join_request):
-        extra = {"keep": False} if act is keep_join_request else {}
+    await kept(database, door, request, 0)
+    for act in (keep, unkeep, archive, revive):
         with pytest.raises(Conflict) as refused:
-            await act(database, door.owner, door.club_id, request, seen_version=0, **extra)
+            await act(database, door.owner, door.club_id, JOIN_REQUEST, request, seen_version=0)
         assert refused.value.fresh.version == 1
         assert refused.value.fresh.keep
 
@@ -100,9 +97,9 @@ async def test_what_moved_since_it_was_seen_is_answered_with_the_fresh_row(
 async def test_of_two_people_at_once_the_second_gets_a_conflict(database: Database, door: Door) -> None:
     request = await door.overdue()
     async with database.transaction() as tx:
-        await keep(database, door, request, 0)
+        await kept(database, door, request, 0)
         second = asyncio.create_task(
-            archive_join_request(database, door.owner, door.club_id, request, seen_version=0)
+            archive(database, door.owner, door.club_id, JOIN_REQUEST, request, seen_version=0)
         )
         await wait_until_blocked(database, "join_requests", by=tx.raw.get_server_pid())
     with pytest.raises(Conflict) as refused:
@@ -121,17 +118,17 @@ async def test_unknown_and_hidden_look_the_same_and_reading_alone_may_not_change
     refusals = []
     for actor, target in ((blind, request), (stranger, request), (door.owner, new_id())):
         with pytest.raises(NotFound) as refused:
-            await archive_join_request(database, actor, door.club_id, target, seen_version=0)
+            await archive(database, actor, door.club_id, JOIN_REQUEST, target, seen_version=0)
         refusals.append((refused.value.code, refused.value.sentence))
     assert len(set(refusals)) == 1
     with pytest.raises(NotFound):
-        await archive_join_request(database, stranger, elsewhere.club_id, request, seen_version=0)
+        await archive(database, stranger, elsewhere.club_id, JOIN_REQUEST, request, seen_version=0)
     reader = await staff(database, door, Permission.DECIDE_ACCESS)
     with pytest.raises(NotAllowed):
-        await archive_join_request(database, reader, door.club_id, request, seen_version=0)
+        await archive(database, reader, door.club_id, JOIN_REQUEST, request, seen_version=0)
     assert await door.archived_at(request) is None
     both = await staff(database, door, Permission.DECIDE_ACCESS, Permission.MANAGE_RETENTION)
-    await archive_join_request(database, both, door.club_id, request, seen_version=0)
+    await archive(database, both, door.club_id, JOIN_REQUEST, request, seen_version=0)
     assert await door.archived_at(request) is not None
 
 
@@ -149,13 +146,13 @@ async def test_unknown_and_hidden_look_the_same_and_reading_alone_may_not_change
 )
 async def test_the_schema_refuses_half_an_archive(database: Database, door: Door, values: str) -> None:
     request = await door.waits_since(NINETY_DAYS)
-    await keep(database, door, request, 0)
+    await kept(database, door, request, 0)
     with pytest.raises(asyncpg.CheckViolationError):
         await database.pool.execute(f"update retention set {values}")
 
 
 async def test_retention_goes_with_its_request(database: Database, door: Door) -> None:
     request = await door.overdue()
-    await keep(database, door, request, 0)
+    await kept(database, door, request, 0)
     await database.pool.execute("delete from join_requests where id = $1", request)
     assert await database.pool.fetchval("select count(*) from retention") == 0

@@ -24,23 +24,24 @@ from lastcall.db.database import Database
 from lastcall.db.ids import new_id
 from lastcall.db.transaction import Transaction
 from lastcall.deadlines.owner import Done, Stop
-from lastcall.decisions.join_request_retention import JoinRequestRetention, join_request_retention
-from lastcall.decisions.retention import archive_join_request, keep_join_request
+from lastcall.decisions.retention.controls import archive, keep, unkeep
+from lastcall.decisions.retention.kinds.join_request import JOIN_REQUEST
+from lastcall.decisions.retention.sweep import DueItems, retention_owner
 from lastcall.testing.locks import wait_until_blocked
 
-SETTLE = "4_settle_join_request.sql"
+SETTLE = "5_settle_join_request.sql"
 LOCK = "    for no key update;\n    if not found then"
 
 
 async def sweep(database: Database) -> int:
     """One whole cycle; how many rows it settled."""
-    result = await join_request_retention(database).run_pass(Stop())
+    result = await retention_owner(database, JOIN_REQUEST).run_pass(Stop())
     assert isinstance(result, Done), result
     return result.done
 
 
 async def next_deadline(database: Database) -> datetime | None:
-    return (await JoinRequestRetention(database).next_deadline()).deadline
+    return (await DueItems(database, JOIN_REQUEST).next_deadline()).deadline
 
 
 @pytest.mark.clause("RET-01")
@@ -87,12 +88,12 @@ async def test_no_request_can_carry_the_invite_of_another_club(database: Databas
 @pytest.mark.clause("RET-02")
 async def test_kept_and_archived_requests_schedule_nothing(database: Database, door: Door) -> None:
     kept, archived = await door.overdue(), await door.waits_since(timedelta(days=3))
-    await keep_join_request(database, door.owner, door.club_id, kept, keep=True, seen_version=0)
-    await archive_join_request(database, door.owner, door.club_id, archived, seen_version=0)
+    await keep(database, door.owner, door.club_id, JOIN_REQUEST, kept, seen_version=0)
+    await archive(database, door.owner, door.club_id, JOIN_REQUEST, archived, seen_version=0)
     assert await next_deadline(database) is None
-    assert await JoinRequestRetention(database).boundary() is None
+    assert await DueItems(database, JOIN_REQUEST).boundary() is None
     assert await sweep(database) == 0
-    await keep_join_request(database, door.owner, door.club_id, kept, keep=False, seen_version=1)
+    await unkeep(database, door.owner, door.club_id, JOIN_REQUEST, kept, seen_version=1)
     assert await next_deadline(database) is not None
     assert await sweep(database) == 1
 
@@ -139,11 +140,11 @@ async def moves_activity(_tx: Transaction, db: Database, door: Door, request: UU
 
 
 async def keeps(_tx: Transaction, db: Database, door: Door, request: UUID) -> None:
-    await keep_join_request(db, door.owner, door.club_id, request, keep=True, seen_version=0)
+    await keep(db, door.owner, door.club_id, JOIN_REQUEST, request, seen_version=0)
 
 
 async def archives(_tx: Transaction, db: Database, door: Door, request: UUID) -> None:
-    await archive_join_request(db, door.owner, door.club_id, request, seen_version=0)
+    await archive(db, door.owner, door.club_id, JOIN_REQUEST, request, seen_version=0)
 
 
 async def pauses_the_club(tx: Transaction, _db: Database, door: Door, request: UUID) -> None:
@@ -171,7 +172,7 @@ async def test_a_writer_that_wins_the_lock_is_seen_by_the_sweep_that_waited_for_
     await sweeping
     reasons = await database.pool.fetch("select archived_reason from retention where archived_at is not null")
     assert [row["archived_reason"] for row in reasons] == (["manual"] if writer is archives else [])
-    assert await JoinRequestRetention(database).boundary() is None, "what was refused is not found again"
+    assert await DueItems(database, JOIN_REQUEST).boundary() is None, "what was refused is not found again"
 
 
 @pytest.mark.clause("RET-21")
@@ -207,15 +208,14 @@ async def test_twin_one_statement_that_locks_and_judges_archives_what_was_just_k
     database: Database, door: Door
 ) -> None:
     sql = """
-        create or replace function settle_join_request(
-            p_club uuid, p_id uuid, p_retention_id uuid, p_log_id uuid
-        ) returns text language plpgsql as $$
+        create or replace function settle_join_request(p_club uuid, p_id uuid, p_log_id uuid)
+        returns text language plpgsql as $$
         begin
             with judged as materialized (
                 select j.activity_at
                 from join_requests j
                 join clubs c on c.id = j.club_id and c.state = 'active'
-                left join retention r on r.club_id = j.club_id and r.join_request_id = j.id
+                left join retention r on r.club_id = j.club_id and r.id = j.id
                 where j.club_id = p_club and j.id = p_id and j.status = 'pending_approval'
                   and r.keep is not true and r.archived_at is null
                   and j.activity_at + make_interval(hours => 24 * c.retention_days) <= (select lastcall_now())
@@ -225,9 +225,9 @@ async def test_twin_one_statement_that_locks_and_judges_archives_what_was_just_k
                 club_id, id, join_request_id, archived_at, archived_reason, archived_by_kind,
                 archive_version, source_activity_at
             )
-            select p_club, p_retention_id, p_id, lastcall_now(), 'idle', 'system', 1, judged.activity_at
+            select p_club, p_id, p_id, lastcall_now(), 'idle', 'system', 1, judged.activity_at
             from judged
-            on conflict (club_id, join_request_id) do update
+            on conflict (club_id, id) do update
             set archived_at = excluded.archived_at, archived_reason = excluded.archived_reason,
                 archived_by_kind = excluded.archived_by_kind, version = r.version + 1,
                 archive_version = r.archive_version + 1;

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from tests.decisions.conftest import NINETY_DAYS, Door
 
 from lastcall.db.database import Database
-from lastcall.decisions import join_request_retention as owner
-from lastcall.decisions.join_request_retention import JoinRequestRetention
+from lastcall.decisions.retention.kinds.join_request import JOIN_REQUEST
+from lastcall.decisions.retention.sweep import DueItems
 from lastcall.testing.clock import TestClock
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -32,7 +32,7 @@ async def test_the_deadline_is_ninety_days_on_rounded_up_to_the_millisecond(
     await test_clock.freeze(activity)
     await door.waits(activity + timedelta(hours=1))
     await door.waits(activity)
-    source = JoinRequestRetention(database)
+    source = DueItems(database, JOIN_REQUEST)
 
     reading = await source.next_deadline()
 
@@ -75,7 +75,7 @@ async def test_twin_rounding_down_wakes_before_anything_is_due(
     )
     activity = await test_clock.freeze(EVENING + timedelta(microseconds=1))
     await door.waits(activity)
-    source = JoinRequestRetention(database)
+    source = DueItems(database, JOIN_REQUEST)
     deadline = (await source.next_deadline()).deadline
     assert deadline is not None
     await test_clock.freeze(deadline)
@@ -143,10 +143,10 @@ async def test_forty_thousand_requests_that_are_not_due_are_never_walked(
     due = await door.due_at(request)
     assert due is not None
     statements: list[tuple[str, tuple[object, ...], int]] = [
-        (owner.NEXT_DEADLINE, (), 1),
-        (owner.NEXT_DEADLINE_BEYOND, (due - MICROSECOND, request), 1),
-        (owner.BOUNDARY, (), 1),
-        (owner.PAGE, (due - MICROSECOND, request, due, request, 100), 1),
+        (JOIN_REQUEST.order.next_deadline, (), 1),
+        (JOIN_REQUEST.order.next_deadline_beyond, (due - MICROSECOND, request), 1),
+        (JOIN_REQUEST.order.boundary, (), 1),
+        (JOIN_REQUEST.order.page, (due - MICROSECOND, request, due, request, 100), 1),
     ]
     for statement, arguments, found in statements:
         plan = await explain(database, statement, *arguments)
@@ -156,4 +156,4 @@ async def test_forty_thousand_requests_that_are_not_due_are_never_walked(
         assert scans[0]["Actual Rows"] == found
         assert scans[0].get("Rows Removed by Filter", 0) == 0
         assert scans[0]["Shared Hit Blocks"] + scans[0]["Shared Read Blocks"] <= 8, statement
-    assert (await JoinRequestRetention(database).next_deadline()).deadline is not None
+    assert (await DueItems(database, JOIN_REQUEST).next_deadline()).deadline is not None

@@ -13,8 +13,9 @@ from lastcall.clock import SYSTEM_CLOCK, Clock
 from lastcall.db.database import Database
 from lastcall.deadlines.lane import OwnerStatus
 from lastcall.deadlines.scheduler import Scheduler
-from lastcall.decisions.join_request_retention import join_request_retention
-from lastcall.decisions.retention import archive_join_request, keep_join_request
+from lastcall.decisions.retention.controls import archive, keep
+from lastcall.decisions.retention.kinds.join_request import JOIN_REQUEST
+from lastcall.decisions.retention.sweep import retention_owner
 from lastcall.testing.fake_clock import FakeClock
 from lastcall.testing.quiet import assert_quiet
 from lastcall.testing.waiting import eventually
@@ -29,7 +30,7 @@ class Running:
 
     async def start(self, clock: Clock = SYSTEM_CLOCK) -> Scheduler:
         """A new process: everything it knows comes from the rows."""
-        scheduler = Scheduler(self.database, [join_request_retention(self.database, clock)], clock)
+        scheduler = Scheduler(self.database, [retention_owner(self.database, JOIN_REQUEST, clock)], clock)
         self.schedulers.append(scheduler)
         await scheduler.start()
         await eventually(lambda: self.status.reads and not self.status.running)
@@ -59,8 +60,8 @@ async def test_with_no_candidate_nothing_is_sent_until_a_signal_comes(
     database: Database, door: Door, running: Running
 ) -> None:
     kept, archived, decided = [await door.overdue() for _ in range(3)]
-    await keep_join_request(database, door.owner, door.club_id, kept, keep=True, seen_version=0)
-    await archive_join_request(database, door.owner, door.club_id, archived, seen_version=0)
+    await keep(database, door.owner, door.club_id, JOIN_REQUEST, kept, seen_version=0)
+    await archive(database, door.owner, door.club_id, JOIN_REQUEST, archived, seen_version=0)
     change = Decided(RequestStatus.REJECTED)
     await write_join_request_change(database, door.owner, door.club_id, decided, change)
     await running.start()

@@ -17,10 +17,11 @@ from lastcall.db.database import Database
 from lastcall.deadlines.owner import Done, More, Stop
 from lastcall.deadlines.scheduler import Scheduler
 from lastcall.deadlines.signals import Signal
-from lastcall.decisions import retention_refresh
-from lastcall.decisions.join_request_retention import JoinRequestRetention, join_request_retention
-from lastcall.decisions.retention import JOIN_REQUEST_RETENTION, keep_join_request
-from lastcall.decisions.retention_refresh import RETENTION_REFRESH, retention_refresh_owner
+from lastcall.decisions.retention import refreshes
+from lastcall.decisions.retention.controls import keep
+from lastcall.decisions.retention.kinds.join_request import JOIN_REQUEST
+from lastcall.decisions.retention.refreshes import RETENTION_REFRESH, retention_refresh_owner
+from lastcall.decisions.retention.sweep import DueItems, retention_owner
 from lastcall.testing.waiting import eventually
 
 
@@ -84,22 +85,22 @@ async def test_the_change_signals_and_the_new_earliest_deadline_travels_with_the
     assert [signal.owner for signal in signals] == [RETENTION_REFRESH]
     assert signals[0].deadline is not None
     await refresh_all(database)
-    assert signals[1].owner == JOIN_REQUEST_RETENTION
-    assert signals[1].deadline == (await JoinRequestRetention(database).next_deadline()).deadline
+    assert signals[1].owner == JOIN_REQUEST.owner
+    assert signals[1].deadline == (await DueItems(database, JOIN_REQUEST).next_deadline()).deadline
 
 
 async def test_many_requests_follow_in_pages_and_a_change_meanwhile_begins_anew(
     database: Database, door: Door, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(retention_refresh, "ROWS", 2)
+    monkeypatch.setattr(refreshes, "ROWS", 2)
     now: datetime = await database.pool.fetchval("select lastcall_now()")
     requests = [await door.waits(now) for _ in range(5)]
     kept = requests[2]
-    await keep_join_request(database, door.owner, door.club_id, kept, keep=True, seen_version=0)
+    await keep(database, door.owner, door.club_id, JOIN_REQUEST, kept, seen_version=0)
     other = await open_door(database, "cellar")
     untouched = await other.waits(now)
     await set_days(door, 30)
-    source = retention_refresh.RetentionRefreshes(database)
+    source = refreshes.RetentionRefreshes(database)
     first = await source.first(None)
     assert first is not None
     await source.step(first)
@@ -122,7 +123,9 @@ async def test_what_is_overdue_when_its_club_resumes_is_archived_by_the_schedule
 ) -> None:
     request = await door.overdue()
     await pause_club(database, None, door.club_id)
-    scheduler = Scheduler(database, [retention_refresh_owner(database), join_request_retention(database)])
+    scheduler = Scheduler(
+        database, [retention_refresh_owner(database), retention_owner(database, JOIN_REQUEST)]
+    )
     await scheduler.start()
     try:
 

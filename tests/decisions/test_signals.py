@@ -14,8 +14,9 @@ from lastcall.access.requests import Activity, Decided, RequestStatus, write_joi
 from lastcall.db.database import Database
 from lastcall.deadlines.lane import OwnerStatus
 from lastcall.deadlines.scheduler import Scheduler
-from lastcall.decisions.join_request_retention import join_request_retention
-from lastcall.decisions.retention import keep_join_request
+from lastcall.decisions.retention.controls import keep, unkeep
+from lastcall.decisions.retention.kinds.join_request import JOIN_REQUEST
+from lastcall.decisions.retention.sweep import retention_owner
 from lastcall.errors import Unavailable
 from lastcall.testing.fake_clock import FakeClock
 from lastcall.testing.proxy import Cut, CuttingProxy
@@ -31,7 +32,7 @@ class Ear:
     def __init__(self, far: Database, proxy: CuttingProxy, door: Door) -> None:
         self.db, self.proxy, self.clock = far, proxy, FakeClock()
         self.door = Door(far, door.owner, door.club_id)
-        self.scheduler = Scheduler(far, [join_request_retention(far, self.clock)], self.clock)
+        self.scheduler = Scheduler(far, [retention_owner(far, JOIN_REQUEST, self.clock)], self.clock)
 
     @property
     def status(self) -> OwnerStatus:
@@ -176,11 +177,11 @@ async def test_each_write_that_takes_a_deadline_away_is_read_within_half_a_minut
     await write_join_request_change(ear.db, door.owner, door.club_id, moved, Activity())
     await ear.half_a_minute()
     assert await is_armed_for(ear, kept)
-    await keep_join_request(ear.db, door.owner, door.club_id, kept, keep=True, seen_version=0)
+    await keep(ear.db, door.owner, door.club_id, JOIN_REQUEST, kept, seen_version=0)
     await ear.half_a_minute()
     assert await is_armed_for(ear, moved)
     reads = ear.status.reads
-    await keep_join_request(ear.db, door.owner, door.club_id, kept, keep=False, seen_version=1)
+    await unkeep(ear.db, door.owner, door.club_id, JOIN_REQUEST, kept, seen_version=1)
     assert await is_armed_for(ear, kept)
     assert ear.status.reads == reads
 

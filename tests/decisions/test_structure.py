@@ -18,7 +18,8 @@ from lastcall.db.database import Database
 from lastcall.db.dump import drift, dump
 from lastcall.db.migrations import migrate
 from lastcall.deadlines.scheduler import Scheduler
-from lastcall.decisions.join_request_retention import join_request_retention
+from lastcall.decisions.retention.kinds.join_request import JOIN_REQUEST
+from lastcall.decisions.retention.sweep import retention_owner
 from lastcall.schema import SCHEMA
 from lastcall.testing.locks import wait_until_blocked
 from lastcall.testing.waiting import eventually
@@ -65,7 +66,7 @@ def test_neither_retention_nor_the_scheduler_reaches_provider_code() -> None:
 
 @pytest.mark.clause("RET-22")
 async def test_there_is_no_queue_no_trigger_and_no_listener(database: Database, door: Door) -> None:
-    scheduler = Scheduler(database, [join_request_retention(database)])
+    scheduler = Scheduler(database, [retention_owner(database, JOIN_REQUEST)])
     await scheduler.start()
     request = await door.overdue()
     await eventually(lambda: door.archived_at(request))
@@ -88,7 +89,7 @@ def test_only_the_helper_and_the_room_of_retention_write_what_retention_rests_on
     writes = re.compile(
         r"(?:insert|update|delete|upsert)\((?:JoinRequest|Retention)\b"
         r"|(?:insert into|update|delete from) (?:join_requests|retention)\b"
-        r"|archive_due_at|refresh_join_requests"
+        r"|archive_due_at|refresh_join_request"
     )
     writers = {
         str(path.relative_to(SOURCE))
@@ -99,10 +100,13 @@ def test_only_the_helper_and_the_room_of_retention_write_what_retention_rests_on
     assert {writer for writer in writers if not writer.startswith("db/migrations/")} == {
         "access/requests.py",
         "access/tables.py",
-        "decisions/join_request_retention.py",
-        "decisions/retention.py",
-        "decisions/sql/3_refresh_join_requests.sql",
-        "decisions/sql/4_settle_join_request.sql",
+        "decisions/retention/due.py",
+        "decisions/retention/kind.py",
+        "decisions/retention/sweep.py",
+        "decisions/retention/write.py",
+        "decisions/sql/2_archive_idle.sql",
+        "decisions/sql/4_refresh_join_request.sql",
+        "decisions/sql/5_settle_join_request.sql",
     }
 
 

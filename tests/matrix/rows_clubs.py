@@ -22,7 +22,8 @@ from lastcall.clubs.queries import read_role, read_settings
 from lastcall.clubs.roles import RoleFields
 from lastcall.clubs.service import ClubFields
 from lastcall.clubs.visibility import Audience, Category
-from lastcall.decisions import retention
+from lastcall.decisions.retention import controls
+from lastcall.decisions.retention.kinds.join_request import JOIN_REQUEST
 from lastcall.errors import NotFound
 from lastcall.operations import queries as operations
 from lastcall.operations.schedules import Immediate
@@ -127,8 +128,9 @@ async def history(w: World, tx: Any, actor: Any) -> None:
     await listed(operations.history)(w, tx, actor)
 
 
-def keep(w: World, _: Any, actor: Any) -> Any:
-    return retention.keep_join_request(w.db, actor, w.club_id, w.request_id, keep=True, seen_version=0)
+def controlled(function: Any) -> Any:
+    """A control of retention, by hand, on an item that nobody looked at yet."""
+    return lambda w, _, a: function(w.db, a, w.club_id, JOIN_REQUEST, w.request_id, seen_version=0)
 
 
 def owner_cannot_accept(case: Case) -> str | None:
@@ -314,23 +316,17 @@ ACCESS = [
         answer=UNREAD,
         variant="somebody else's",
     ),
-    row(
-        retention.keep_join_request,
-        Who.STAFF,
-        Scope.ACCESS,
-        keep,
-        P.MANAGE_RETENTION,
-        hides=(P.DECIDE_ACCESS,),
-        unknown=UNREAD,
-    ),
-    row(
-        retention.archive_join_request,
-        Who.STAFF,
-        Scope.ACCESS,
-        lambda w, _, a: retention.archive_join_request(w.db, a, w.club_id, w.request_id, seen_version=0),
-        P.MANAGE_RETENTION,
-        hides=(P.DECIDE_ACCESS,),
-        unknown=UNREAD,
+    *(
+        row(
+            control,
+            Who.STAFF,
+            Scope.ACCESS,
+            controlled(control),
+            P.MANAGE_RETENTION,
+            hides=(P.DECIDE_ACCESS,),
+            unknown=UNREAD,
+        )
+        for control in (controls.keep, controls.unkeep, controls.archive, controls.revive)
     ),
 ]
 

@@ -29,7 +29,7 @@ from lastcall.clubs.permissions import ALL_PERMISSIONS, Permission
 from lastcall.clubs.policy import Standing
 from lastcall.clubs.staff import assign_role, revoke_role
 from lastcall.db.database import Database
-from lastcall.decisions import retention
+from lastcall.decisions.retention import controls
 from lastcall.errors import LastcallError, NotAllowed
 from lastcall.people import api_tokens
 from lastcall.people import queries as people
@@ -211,7 +211,7 @@ async def _trust_the_request(_: Any, actor: Actor | None) -> None:
     [
         (clubs, "require", _let_through, clubs.roster),
         (roles, "require_owner", _let_through, roles.create_role),
-        (retention, "require_readable", _let_through, retention.keep_join_request),
+        (controls, "require", _let_through, controls.keep),
         (life, "require_owner_or_operator", _trust_anybody, life.pause_club),
         (Actor, "require_scope", _trust, api_tokens.tokens_of),
         (Actor, "require_recent", _trust, api_tokens.create_token),

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit, urlunsplit
 import pytest
 
 from lastcall.db.connect import connect
-from lastcall.decisions.join_request_retention import NEXT_DEADLINE
+from lastcall.decisions.retention.kinds.join_request import JOIN_REQUEST
 from lastcall.demo.club import forgotten_request
 from lastcall.demo.stage import Stage, stage
 from lastcall.operations.schedules import Immediate
@@ -59,7 +59,7 @@ async def test_two_idle_minutes_execute_no_statement(evening: Stage) -> None:
 async def test_a_polling_loop_would_have_been_noticed(evening: Stage) -> None:
     async def poll() -> None:
         while True:
-            await evening.db.pool.fetchrow(NEXT_DEADLINE)
+            await evening.db.pool.fetchrow(JOIN_REQUEST.order.next_deadline)
             await asyncio.sleep(0.5)
 
     polling = asyncio.create_task(poll())

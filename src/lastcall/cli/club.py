@@ -172,7 +172,7 @@ async def delete(slug: str, confirm: str) -> None:
 async def _live(slug: str, step: Any, outcome: str) -> None:
     """One step of the club's life, and the deadlines that follow from it: this process has no scheduler."""
     from lastcall.clubs.queries import club_at
-    from lastcall.decisions.retention_refresh import retention_refresh_owner
+    from lastcall.decisions.retention.refreshes import retention_refresh_owner
 
     async with opened_database() as database:
         async with database.read() as tx:

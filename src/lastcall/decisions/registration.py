@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from lastcall.access.listeners import on_join_request_coming, on_join_requests_changed
 from lastcall.clubs.listeners import on_club_changed
 from lastcall.decisions.deliveries import personal as deliveries
 from lastcall.decisions.personal import SOURCES
-from lastcall.decisions.retention import announce, refresh
-from lastcall.decisions.retention_refresh import club_changed
+from lastcall.decisions.retention.due import announce, refresh
+from lastcall.decisions.retention.kinds.join_request import JOIN_REQUEST
+from lastcall.decisions.retention.refreshes import club_changed
 from lastcall.people.data_retention import keep
 from lastcall.people.personal_data import holds
+
+JOIN_REQUEST_COMING = partial(announce, kind=JOIN_REQUEST)
+JOIN_REQUESTS_CHANGED = partial(refresh, kind=JOIN_REQUEST)
 
 
 def register() -> None:
@@ -18,6 +24,6 @@ def register() -> None:
     """
     holds(*SOURCES, *deliveries.SOURCES)
     keep(*deliveries.RULES)
-    on_join_request_coming(announce)
-    on_join_requests_changed(refresh)
+    on_join_request_coming(JOIN_REQUEST_COMING)
+    on_join_requests_changed(JOIN_REQUESTS_CHANGED)
     on_club_changed(club_changed)

@@ -12,7 +12,6 @@ from uuid import UUID
 from sqlalchemy import delete, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
-from lastcall.access.tables import JoinRequest
 from lastcall.clock import SYSTEM_CLOCK, Clock
 from lastcall.clubs.listeners import ClubChange
 from lastcall.db.clock import NOW
@@ -22,20 +21,23 @@ from lastcall.deadlines.noted import NotedWork, Notes
 from lastcall.deadlines.paged import PagedOwner
 from lastcall.deadlines.poison import Candidate
 from lastcall.deadlines.signals import Signal
-from lastcall.decisions.retention import JOIN_REQUEST_RETENTION, refresh
+from lastcall.decisions.retention.due import refresh
+from lastcall.decisions.retention.kind import Kind
+from lastcall.decisions.retention.kinds import KINDS
 from lastcall.decisions.tables import RetentionRefresh
 
 RETENTION_REFRESH = "retention_refresh"  # the owner's name, which signals carry
 ROWS = 500
-"""Requests that one step walks at most, pending or not."""
+"""Items that one step walks at most, pending or not."""
 
 
 async def club_changed(tx: Transaction, club_id: UUID, change: ClubChange) -> None:
     """Note that the club's deadlines are old, and signal. A deleted club's rows go, which ends them (ACC-16)."""
     if change is ClubChange.DELETED:
-        tx.publish(Signal(JOIN_REQUEST_RETENTION))
+        for kind in KINDS.values():
+            tx.publish(Signal(kind.owner))
         return
-    anew = {"asked_at": NOW, "after_id": None}
+    anew = {"asked_at": NOW, "kind": None, "after_id": None}
     asked_at = await tx.scalar(
         upsert(RetentionRefresh)
         .values(club_id=club_id, **anew)
@@ -46,7 +48,7 @@ async def club_changed(tx: Transaction, club_id: UUID, change: ClubChange) -> No
 
 
 class RetentionRefreshes(NotedWork):
-    """Refreshes the club that changed first. A refresh is due at once."""
+    """Refreshes the club that changed first, at once: a page is of one kind, and the kinds follow each other."""
 
     notes = Notes("retention_refreshes", "asked_at", id="club_id")
 
@@ -59,27 +61,41 @@ class RetentionRefreshes(NotedWork):
         async with self._db.transaction() as tx:
             noted = (
                 await tx.execute(
-                    select(RetentionRefresh.after_id).where(*mine).with_for_update(key_share=True)
+                    select(RetentionRefresh.kind, RetentionRefresh.after_id)
+                    .where(*mine)
+                    .with_for_update(key_share=True)
                 )
             ).one_or_none()
             if noted is None:
                 return
-            page = (
-                await tx.execute(
-                    select(JoinRequest.id, JoinRequest.status)
-                    .where(
-                        JoinRequest.club_id == candidate.club_id,
-                        JoinRequest.id > (noted.after_id or UUID(int=0)),
-                    )
-                    .order_by(JoinRequest.id)
-                    .limit(ROWS)
-                )
-            ).all()
-            await refresh(tx, candidate.club_id, [row.id for row in page if row.status == "pending_approval"])
-            if len(page) == ROWS:
-                await tx.execute(update(RetentionRefresh).where(*mine).values(after_id=page[-1].id))
-            else:
+            kind = KINDS[noted.kind or next(iter(KINDS))]
+            last = await _page(tx, candidate.club_id, kind, noted.after_id)
+            following = kind.name if last is not None else _after(kind)
+            if following is None:
                 await tx.execute(delete(RetentionRefresh).where(*mine))
+            else:
+                await tx.execute(update(RetentionRefresh).where(*mine).values(kind=following, after_id=last))
+
+
+async def _page(tx: Transaction, club_id: UUID, kind: Kind, after: UUID | None) -> UUID | None:
+    """Derive a page of one kind; the id of its last item, or None when the kind is through."""
+    item = kind.table.c
+    page = (
+        await tx.execute(
+            select(item.id, item.status)
+            .where(item.club_id == club_id, item.id > (after or UUID(int=0)))
+            .order_by(item.id)
+            .limit(ROWS)
+        )
+    ).all()
+    pending = [row.id for row in page if row.status == kind.pending]
+    await refresh(tx, club_id, pending, kind=kind)
+    return page[-1].id if len(page) == ROWS else None
+
+
+def _after(kind: Kind) -> str | None:
+    names = [*KINDS, None]
+    return names[names.index(kind.name) + 1]
 
 
 def retention_refresh_owner(db: Database, clock: Clock = SYSTEM_CLOCK) -> PagedOwner:

@@ -1,7 +1,9 @@
+drop function if exists refresh_join_requests (uuid, uuid[]);
+
 -- The one writer of archive_due_at beside the sweep's own settle: sets it from the facts for these requests.
 -- lowest: the earliest new deadline, rounded up; later: whether one went away or moved to later.
 -- The locks come first, in id order; a caller that changed the rows holds them already.
-create or replace function refresh_join_requests(
+create or replace function refresh_join_request(
     p_club uuid, p_ids uuid[], out lowest timestamptz, out later boolean
 )
 language plpgsql set enable_seqscan to off as $$
