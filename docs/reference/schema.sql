@@ -427,6 +427,25 @@ create table identities (
 );
 CREATE INDEX identities_person_id_idx ON identities USING btree (person_id);
 
+create table invite_uses (
+    club_id uuid not null,
+    id uuid not null,
+    invite_id uuid not null,
+    number integer not null,
+    person_id uuid,
+    request_id uuid,
+    used_at timestamp with time zone default lastcall_now() not null,
+    constraint invite_uses_pkey PRIMARY KEY (club_id, id),
+    constraint invite_uses_club_id_invite_id_number_key UNIQUE (club_id, invite_id, number),
+    constraint invite_uses_number_check CHECK (((number >= 1) AND (number <= 100))),
+    constraint invite_uses_club_id_invite_id_fkey FOREIGN KEY (club_id, invite_id) REFERENCES invites(club_id, id) ON DELETE CASCADE,
+    constraint invite_uses_club_id_request_id_fkey FOREIGN KEY (club_id, request_id) REFERENCES join_requests(club_id, id) ON DELETE SET NULL (request_id),
+    constraint invite_uses_person_id_fkey FOREIGN KEY (person_id) REFERENCES people(id)
+);
+CREATE INDEX invite_uses_club_id_request_id_idx ON invite_uses USING btree (club_id, request_id) WHERE (request_id IS NOT NULL);
+CREATE INDEX invite_uses_person_id_idx ON invite_uses USING btree (person_id) WHERE (person_id IS NOT NULL);
+CREATE UNIQUE INDEX invite_uses_person_key ON invite_uses USING btree (club_id, invite_id, person_id) WHERE (person_id IS NOT NULL);
+
 create table invites (
     club_id uuid not null,
     id uuid not null,
@@ -441,14 +460,19 @@ create table invites (
     email text,
     approves boolean default false not null,
     note text,
-    accepted_by uuid,
+    max_uses integer default 1 not null,
+    uses integer default 0 not null,
+    agent_grants text[] default '{}'::text[] not null,
     constraint invites_pkey PRIMARY KEY (club_id, id),
     constraint invites_club_id_token_hash_key UNIQUE (club_id, token_hash),
-    constraint invites_accepted_check CHECK (((accepted_by IS NULL) OR (accepted_at IS NOT NULL))),
+    constraint invites_agent_grants_check CHECK (((kind <> 'person'::text) OR (cardinality(agent_grants) = 0))),
     constraint invites_approves_check CHECK (((NOT approves) OR ((kind <> 'agent'::text) AND (cardinality(role_ids) > 0)))),
+    constraint invites_email_once_check CHECK (((email IS NULL) OR (max_uses = 1))),
     constraint invites_kind_check CHECK ((kind = ANY (ARRAY['person'::text, 'agent'::text, 'both'::text]))),
+    constraint invites_max_uses_check CHECK (((max_uses >= 1) AND (max_uses <= 100))),
     constraint invites_token_hash_length_check CHECK ((octet_length(token_hash) = 32)),
-    constraint invites_accepted_by_fkey FOREIGN KEY (accepted_by) REFERENCES people(id),
+    constraint invites_used_up_check CHECK (((accepted_at IS NULL) = (uses < max_uses))),
+    constraint invites_uses_check CHECK (((uses >= 0) AND (uses <= max_uses))),
     constraint invites_club_id_fkey FOREIGN KEY (club_id) REFERENCES clubs(id) ON DELETE CASCADE,
     constraint invites_invited_by_fkey FOREIGN KEY (invited_by) REFERENCES people(id)
 );
@@ -472,8 +496,11 @@ create table join_requests (
     decided_at timestamp with time zone,
     decided_by uuid,
     decision_note text,
+    use_number integer default 1 not null,
+    agent_description text,
     constraint join_requests_pkey PRIMARY KEY (club_id, id),
-    constraint join_requests_club_id_invite_id_key UNIQUE (club_id, invite_id),
+    constraint join_requests_club_id_invite_id_use_number_key UNIQUE (club_id, invite_id, use_number),
+    constraint join_requests_agent_description_check CHECK (((agent_description IS NULL) OR (subject_kind = 'agent'::text))),
     constraint join_requests_decided_check CHECK (
 CASE status
     WHEN 'pending_approval'::text THEN (num_nonnulls(decided_at, decided_by, decision_note) = 0)
@@ -486,6 +513,7 @@ CASE subject_kind
     WHEN 'agent'::text THEN ((agent_name IS NOT NULL) AND (person_id IS NULL) AND (email IS NULL))
     ELSE false
 END),
+    constraint join_requests_use_number_check CHECK (((use_number >= 1) AND (use_number <= 100))),
     constraint join_requests_club_id_invite_id_fkey FOREIGN KEY (club_id, invite_id) REFERENCES invites(club_id, id) ON DELETE CASCADE,
     constraint join_requests_decided_by_fkey FOREIGN KEY (decided_by) REFERENCES people(id),
     constraint join_requests_person_id_fkey FOREIGN KEY (person_id) REFERENCES people(id)

@@ -70,6 +70,15 @@ class Door:
             )
         )
 
+    async def uses(self, invite: NewInvite) -> list[Any]:
+        return list(
+            await self.db.pool.fetch(
+                "select * from invite_uses where club_id = $1 and invite_id = $2 order by number",
+                self.club_id,
+                invite.id,
+            )
+        )
+
     async def state(self, invite: NewInvite) -> Any:
         return await self.db.pool.fetchrow("select * from invites where id = $1", invite.id)
 
@@ -78,7 +87,8 @@ async def untouched(door: Door, invite: Any) -> bool:
     """Nothing came of it: the invite is open, nobody asked, nobody got anything."""
     row = await door.state(invite)
     return (
-        row["accepted_at"] is None
+        (row["accepted_at"], row["uses"]) == (None, 0)
+        and await door.uses(invite) == []
         and await door.requests() == []
         and await door.held_by(door.guest) == set()
         and not await door.db.pool.fetchval(

@@ -18,9 +18,15 @@ import lastcall.clubs.registration
 from lastcall.access import listeners
 from lastcall.access.acceptance import accept_invite, accept_invite_as_agent
 from lastcall.access.deciding import approve_join_request, reject_join_request, withdraw_join_request
-from lastcall.access.invites import INVITE_LIFE, InviteKind, create_invite, revoke_invite
+from lastcall.access.invites import INVITE_LIFE, LONGEST_LIFE, InviteKind, create_invite, revoke_invite
 from lastcall.access.queries import invite_summary
-from lastcall.access.requests import PersonSubject, RequestStatus, mark_accepted, record_join_request
+from lastcall.access.requests import (
+    AgentSubject,
+    PersonSubject,
+    RequestStatus,
+    mark_accepted,
+    record_join_request,
+)
 from lastcall.access.tables import JoinRequest
 from lastcall.clubs.permissions import Permission
 from lastcall.clubs.staff import revoke_role
@@ -34,6 +40,8 @@ from lastcall.errors import Conflict, Invalid, LastcallError, NotAllowed, NotFou
 from lastcall.people.service import block_person
 from lastcall.people.tokens import new_token
 from lastcall.testing.staff import change_role
+
+ROBOT = AgentSubject("robot")
 
 
 @pytest.mark.clause("ACC-03", "ACC-10")
@@ -115,8 +123,12 @@ async def test_an_invites_own_times_are_no_signal(db: Database, door: Door) -> N
     invite, other = await door.invite(), await door.invite(approves=False)
     await revoke_invite(db, door.owner, door.club_id, invite.id)
     await db.pool.execute("update invites set expires_at = lastcall_now() where id = $1", other.id)
+    waiting = await record_join_request(
+        db, door.club_id, (await door.invite()).id, PersonSubject(door.guest.person_id, None)
+    )
+    heard.clear()
     async with db.transaction() as tx:
-        await mark_accepted(tx, door.club_id, other.id, door.guest.person_id)
+        await mark_accepted(tx, door.club_id, other.id, door.guest.person_id, waiting)
     assert [signal for signal in heard if signal.owner == JOIN_REQUEST.owner] == []
 
 
@@ -137,7 +149,8 @@ async def test_whoever_waits_already_gets_that_request_back_untouched(
     (after,) = await door.requests()
     assert (accepted.request_id, accepted.status) == (before["id"], RequestStatus.PENDING)
     assert after == before, "not even its version"
-    assert (await door.state(second))["accepted_by"] == door.guest.person_id
+    (use,) = await door.uses(second)
+    assert (use["person_id"], use["request_id"]) == (door.guest.person_id, before["id"])
 
 
 @pytest.mark.clause("ACC-15")
@@ -151,27 +164,63 @@ async def test_an_approving_invite_settles_the_request_that_waits(db: Database, 
     assert await door.held_by(door.guest) == {"moderator"}, "the roles of the invite that approved, no others"
 
 
-async def test_the_same_person_accepting_again_gets_the_same_answer(db: Database, door: Door) -> None:
-    invite = await door.invite(approves=False)
+@pytest.mark.clause("ACC-02", "ACC-14")
+async def test_the_same_person_accepting_again_gets_the_same_answer_and_counts_as_active(
+    db: Database, door: Door
+) -> None:
+    invite = await door.invite(approves=False, max_uses=3)
     first = await accept_invite(db, door.guest, invite.token)
     (before,) = await door.requests()
+    heard: list[Signal] = []
+    db.bus.subscribe(Signal, heard.append)
     assert await accept_invite(db, door.guest, invite.token) == first
-    assert await door.requests() == [before]
-    await db.pool.execute("update invites set expires_at = lastcall_now() where id = $1", invite.id)
-    with pytest.raises(NotFound):
+    (after,) = await door.requests()
+    assert after["activity_at"] > before["activity_at"]
+    assert after["archive_due_at"] == after["activity_at"] + timedelta(days=90)
+    assert JOIN_REQUEST.owner in {signal.owner for signal in heard}
+    assert len(await door.uses(invite)) == (await door.state(invite))["uses"] == 1, "no further use"
+    await approve_join_request(db, door.owner, door.club_id, first.request_id)
+    (decided,) = await door.requests()
+    assert (await accept_invite(db, door.guest, invite.token)).status is RequestStatus.APPROVED
+    assert await door.requests() == [decided], "a decided one is answered and not touched"
+
+
+@pytest.mark.clause("ACC-14")
+async def test_a_replay_ends_with_its_invite(db: Database, door: Door) -> None:
+    for end in ("revoked_at", "expires_at"):
+        invite = await door.invite(approves=False, max_uses=2)
         await accept_invite(db, door.guest, invite.token)
+        before = await door.requests()
+        await db.pool.execute(f"update invites set {end} = lastcall_now() where id = $1", invite.id)
+        with pytest.raises(NotFound):
+            await accept_invite(db, door.guest, invite.token)
+        assert await door.requests() == before
+        door = await open_door(db)
+    assert timedelta(days=90) > LONGEST_LIFE
+
+
+@pytest.mark.clause("ACC-12", "ACC-14")
+async def test_a_replay_of_an_acceptance_that_found_a_request_leaves_it_untouched(
+    db: Database, door: Door
+) -> None:
+    await accept_invite(db, door.guest, (await door.invite(approves=False)).token)
+    (before,) = await door.requests()
+    second = await door.invite(role="moderator", approves=False)
+    for _ in range(2):
+        await accept_invite(db, door.guest, second.token)
+    assert await door.requests() == [before]
 
 
 async def test_an_agent_always_waits(db: Database, door: Door) -> None:
     invite = await door.invite(kind=InviteKind.BOTH, approves=True)
-    accepted = await accept_invite_as_agent(db, invite.token, "robot")
+    accepted = await accept_invite_as_agent(db, invite.token, ROBOT)
     assert accepted.status is RequestStatus.PENDING
     (request,) = await door.requests()
     assert (request["agent_name"], request["status"]) == ("robot", "pending_approval")
     with pytest.raises(NotFound):
-        await accept_invite_as_agent(db, invite.token, "robot")
+        await accept_invite_as_agent(db, invite.token, ROBOT)
     with pytest.raises(NotAllowed, match="for a person"):
-        await accept_invite_as_agent(db, (await door.invite()).token, "robot")
+        await accept_invite_as_agent(db, (await door.invite()).token, ROBOT)
     with pytest.raises(Conflict, match="cannot be let in"):
         await approve_join_request(db, door.owner, door.club_id, accepted.request_id)
 
@@ -306,7 +355,7 @@ async def test_acceptance_and_decision_refuse_to_run_inside_another_transaction(
         with pytest.raises(RuntimeError, match="ACC-17"):
             await accept_invite(db, door.guest, invite.token)
         with pytest.raises(RuntimeError, match="ACC-17"):
-            await accept_invite_as_agent(db, invite.token, "robot")
+            await accept_invite_as_agent(db, invite.token, ROBOT)
         for decide in (approve_join_request, reject_join_request, withdraw_join_request):
             with pytest.raises(RuntimeError, match="ACC-17"):
                 await decide(db, door.owner, door.club_id, new_id())

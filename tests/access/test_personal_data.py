@@ -165,7 +165,7 @@ async def test_an_erased_person_is_in_no_table_by_name_or_address_and_out_everyw
     await db.pool.execute("update people set email_verified_at = lastcall_now() where id = $1", who.person_id)
     elsewhere = await lived_in(db, door, who)
     invite = await db.pool.fetchval(
-        "select id from invites where club_id = $1 and accepted_by = $2", door.club_id, who.person_id
+        "select invite_id from invite_uses where club_id = $1 and person_id = $2", door.club_id, who.person_id
     )
     here, actor = await signed_in(db, who)
     _, token = await create_token(db, no_mail(db), actor, name, {Scope.READ}, DAY)
@@ -191,7 +191,10 @@ async def test_an_erased_person_is_in_no_table_by_name_or_address_and_out_everyw
     assert [row["status"] for row in requests] == ["approved", "withdrawn"]
     assert [row["archive_due_at"] for row in requests] == [None, None]
     # Who did what stays true, by the id alone.
-    assert await db.pool.fetchval("select accepted_by from invites where id = $1", invite) == who.person_id
+    assert (
+        await db.pool.fetchval("select person_id from invite_uses where invite_id = $1", invite)
+        == who.person_id
+    )
     row = await db.pool.fetchrow("select * from people where id = $1", who.person_id)
     assert (row["display_name"], row["email_verified_at"]) == (ERASED_NAME, None)
     await erase_person(db, None, who.person_id)

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 from tests.matrix.cases import Case, Who, row
 from tests.matrix.world import SLUG, TARGET, VRCHAT_ROLE, World
 
-from lastcall.access import acceptance, deciding, invites
+from lastcall.access import acceptance, deciding, invites, request_queries
 from lastcall.access import queries as access_queries
 from lastcall.access.invites import InviteKind, create_invite
 from lastcall.access.requests import PersonSubject, record_join_request
@@ -274,10 +274,10 @@ ACCESS = [
         special=owner_cannot_accept,
     ),
     row(
-        access_queries.join_requests_page,
+        request_queries.join_requests_page,
         Who.STAFF,
         Scope.READ,
-        of_club(access_queries.join_requests_page),
+        of_club(request_queries.join_requests_page),
         hides=(P.DECIDE_ACCESS,),
         unknown=UNREAD,
     ),
@@ -289,10 +289,10 @@ ACCESS = [
         P.MANAGE_STAFF,
     ),
     row(
-        access_queries.join_request,
+        request_queries.join_request,
         Who.STAFF,
         Scope.READ,
-        lambda w, tx, a: access_queries.join_request(tx, a, w.club_id, w.request_id),
+        lambda w, tx, a: request_queries.join_request(tx, a, w.club_id, w.request_id),
         hides=(P.DECIDE_ACCESS,),
         unknown=UNREAD,
     ),

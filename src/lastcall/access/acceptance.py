@@ -19,6 +19,7 @@ from lastcall.access.mails import tell_inviter
 from lastcall.access.policy import handed_on, invite_unknown
 from lastcall.access.requests import (
     INVITE,
+    Activity,
     AgentSubject,
     Decided,
     PersonSubject,
@@ -27,9 +28,11 @@ from lastcall.access.requests import (
     record_join_request,
     write_join_request_change,
 )
-from lastcall.access.tables import Invite, JoinRequest
+from lastcall.access.tables import Invite, InviteUse, JoinRequest
 from lastcall.clubs.activity import log
 from lastcall.clubs.gates import bump_gate
+from lastcall.clubs.permissions import Permission
+from lastcall.clubs.policy import standing
 from lastcall.clubs.staff import grant_roles
 from lastcall.clubs.tables import Club
 from lastcall.db.bus import Hint
@@ -60,11 +63,12 @@ async def accept_invite(
     """Accept as a person: a join request, approved in the same transaction when the invite says so and the
     inviter may still hand on each of its roles. With a ``mailer`` the inviter is told.
 
-    Refused without using the invite up: ``NotFound`` (one answer for a token that was never made, was used,
-    revoked or has expired, and for an inviter, role or club that lets nobody in any more), ``NotAllowed`` for
+    Refused without using the invite: ``NotFound`` (one answer for a token that was never made, is used up,
+    revoked or expired, and for an inviter, role or club that lets nobody in any more), ``NotAllowed`` for
     an agent's invite, one's own and one for another address, ``Conflict`` for the owner and for whoever holds
-    all its roles. The same person accepting again while it is valid gets the same answer, and nothing moves.
-    Opens its own transaction (ACC-17).
+    all its roles. The same person accepting again while it is valid gets the same answer and takes no further
+    use; a request of this invite that still waits counts as active then (ACC-14). Opens its own transaction
+    (ACC-17).
     """
     actor.require_scope(Scope.ACCESS)
     async with db.transaction(outermost=True) as tx:
@@ -73,8 +77,11 @@ async def accept_invite(
         invite_id = await _lock_invite(tx, club_id, token)
         person = await _lock_person(tx, actor)
         invite = await _read(tx, club_id, invite_id)
+        made = await request_of(tx, club_id, invite_id, person.id)
+        if made is not None:
+            return await _replay(db, actor, invite, made)
         if invite.accepted_at is not None:
-            return await _replay(tx, invite, person)
+            raise invite_unknown()
         await _judge(tx, invite, person)
         request_id, status = await _ask(db, tx, invite, person)
         if invite.approves:
@@ -91,7 +98,7 @@ async def accept_invite(
     return Acceptance(club_id, request_id, status)
 
 
-async def accept_invite_as_agent(db: Database, token: str, name: str) -> Acceptance:
+async def accept_invite_as_agent(db: Database, token: str, subject: AgentSubject) -> Acceptance:
     """Accept as a program under the name it gives itself: always a request that waits for a decision.
 
     ``NotFound`` as for a person; ``NotAllowed`` for an invite that is for people.
@@ -106,7 +113,10 @@ async def accept_invite_as_agent(db: Database, token: str, name: str) -> Accepta
             raise NotAllowed(
                 "invite_for_people", "This invitation is for a person.", advice="Open it signed in."
             )
-        request_id = await record_join_request(db, club_id, invite.id, AgentSubject(name))
+        inviter = await standing(tx, club_id, invite.invited_by)
+        if not inviter.holds(Permission.MANAGE_AGENTS):
+            raise invite_unknown()
+        request_id = await record_join_request(db, club_id, invite.id, subject)
         await log(tx, club_id, INVITE, "invite.accepted", "invite", invite.id, {"request": str(request_id)})
         tx.publish(Hint(club_id, TOPIC))
     return Acceptance(club_id, request_id, RequestStatus.PENDING)
@@ -149,7 +159,8 @@ async def _lock_person(tx: Transaction, actor: Actor) -> Row[Any]:
 
 
 async def _read(tx: Reader, club_id: UUID, invite_id: UUID) -> Row[Any]:
-    """The invite as it is now, if it could be used or was used: neither revoked nor over, of a club that goes on."""
+    """The invite as it is now, if it may be used or was used and its replays count: neither revoked nor expired,
+    of a club that goes on."""
     invite = (
         await tx.execute(
             select(
@@ -161,7 +172,7 @@ async def _read(tx: Reader, club_id: UUID, invite_id: UUID) -> Row[Any]:
                 Invite.approves,
                 Invite.invited_by,
                 Invite.accepted_at,
-                Invite.accepted_by,
+                Invite.agent_grants,
                 Club.owner_id,
             )
             .join(Club, Club.id == Invite.club_id)
@@ -225,28 +236,36 @@ async def _ask(
         )
     )
     if waiting is not None:
-        await mark_accepted(tx, invite.club_id, invite.id, person.id)
+        await mark_accepted(tx, invite.club_id, invite.id, person.id, waiting)
         return waiting, RequestStatus.PENDING
     subject = PersonSubject(person.id, email)
     return await record_join_request(db, invite.club_id, invite.id, subject), RequestStatus.PENDING
 
 
-async def _replay(tx: Reader, invite: Row[Any], person: Row[Any]) -> Acceptance:
-    """The same person again (a lost answer, a second press): the same answer. Anybody else: none."""
-    if invite.accepted_by != person.id:
+async def _replay(db: Database, actor: Actor, invite: Row[Any], made: Row[Any]) -> Acceptance:
+    """The same person again (a lost answer, a second press): the same answer. It is a sign of life where this
+    invite made the request; one that was only found waiting is left untouched, as by the first time (ACC-12).
+    """
+    if made.id is None:
         raise invite_unknown()
-    made = await request_of(tx, invite.club_id, invite.id, person.id)
-    if made is None:
-        raise invite_unknown()
-    return Acceptance(invite.club_id, made.id, RequestStatus(made.status))
+    status = RequestStatus(made.status)
+    if status is RequestStatus.PENDING and made.invite_id == invite.id:
+        await write_join_request_change(db, actor, invite.club_id, made.id, Activity())
+    return Acceptance(invite.club_id, made.id, status)
 
 
 async def request_of(tx: Reader, club_id: UUID, invite_id: UUID, person_id: UUID) -> Row[Any] | None:
-    """The request that this person's acceptance of this invite led to: its own, else their last one."""
+    """What this person's use of this invite led to, or none if they did not use it. Its ``id`` is null when the
+    request was deleted since."""
     found = await tx.execute(
-        select(JoinRequest.id, JoinRequest.status, JoinRequest.decision_note)
-        .where(JoinRequest.club_id == club_id, JoinRequest.person_id == person_id)
-        .order_by((JoinRequest.invite_id == invite_id).desc(), JoinRequest.id.desc())
-        .limit(1)
+        select(JoinRequest.id, JoinRequest.invite_id, JoinRequest.status, JoinRequest.decision_note)
+        .select_from(InviteUse)
+        .outerjoin(
+            JoinRequest,
+            (JoinRequest.club_id == InviteUse.club_id) & (JoinRequest.id == InviteUse.request_id),
+        )
+        .where(
+            InviteUse.club_id == club_id, InviteUse.invite_id == invite_id, InviteUse.person_id == person_id
+        )
     )
     return found.one_or_none()

@@ -17,6 +17,7 @@ JoinRequestListener: TypeAlias = Callable[[Transaction, UUID, Sequence[UUID]], A
 
 _coming: list[ComingListener] = []
 _listeners: list[JoinRequestListener] = []
+_going: list[JoinRequestListener] = []
 
 
 def on_join_request_coming(listener: ComingListener) -> None:
@@ -35,6 +36,14 @@ def on_join_requests_changed(listener: JoinRequestListener) -> None:
         _listeners.append(listener)
 
 
+def on_join_requests_going(listener: JoinRequestListener) -> None:
+    """Call ``listener(tx, club_id, request_ids)`` before requests are deleted, in its transaction (ACC-16).
+    Registering twice is once.
+    """
+    if listener not in _going:
+        _going.append(listener)
+
+
 async def join_request_coming(tx: Transaction, club_id: UUID, activity_at: datetime) -> None:
     """Tell every listener that a request is about to be inserted."""
     for listener in _coming:
@@ -44,4 +53,10 @@ async def join_request_coming(tx: Transaction, club_id: UUID, activity_at: datet
 async def join_requests_changed(tx: Transaction, club_id: UUID, request_ids: Sequence[UUID]) -> None:
     """Tell every listener. A listener that raises undoes the change: neither stands without the other."""
     for listener in _listeners:
+        await listener(tx, club_id, request_ids)
+
+
+async def join_requests_going(tx: Transaction, club_id: UUID, request_ids: Sequence[UUID]) -> None:
+    """Tell every listener that these requests are about to be deleted."""
+    for listener in _going:
         await listener(tx, club_id, request_ids)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from uuid import UUID
 
 from sqlalchemy import select
@@ -19,7 +20,14 @@ ACCEPTED = Topic("invitations", "somebody accepts my invitation")
 
 
 async def send_invitation(
-    tx: Transaction, mailer: Mailer, actor: Actor, club_id: UUID, email: str, token: str, source: str
+    tx: Transaction,
+    mailer: Mailer,
+    actor: Actor,
+    club_id: UUID,
+    email: str,
+    token: str,
+    life: timedelta,
+    source: str,
 ) -> None:
     """Mail the invitation once the caller's transaction is committed. What its maker wrote is not in it, so that
     nobody can have words of their own mailed to strangers; the page shows it."""
@@ -36,12 +44,22 @@ async def send_invitation(
             ),
             action=Action(say("Open the invitation"), f"/invites/{token}"),
             closing=(
-                say("It works once, for seven days, and only for whoever signs in with this address."),
+                say(
+                    "It works once, for {life}, and only for whoever signs in with this address.",
+                    life=life_words(life),
+                ),
                 say("If you do not know what this is about, do nothing."),
             ),
             source=source,
         ),
     )
+
+
+def life_words(life: timedelta) -> str:
+    """How long an invitation lives, in whole days where it is some, else in whole hours."""
+    hours = round(life / timedelta(hours=1))
+    many, unit = (hours // 24, "day") if hours % 24 == 0 else (hours, "hour")
+    return f"{many} {unit}" if many == 1 else f"{many} {unit}s"
 
 
 async def tell_inviter(

@@ -80,9 +80,9 @@ SOURCES = (
     ),
     PersonalData(
         "invitation you used",
-        ("invites.accepted_by",),
-        "select i.id::text as k, c.slug as club, i.accepted_at"
-        " from invites i join clubs c on c.id = i.club_id where i.accepted_by = :person",
+        ("invite_uses.person_id",),
+        "select u.id::text as k, c.slug as club, u.used_at"
+        " from invite_uses u join clubs c on c.id = u.club_id where u.person_id = :person",
         kept="The club's record of who came in, by id.",
     ),
     PersonalData(

@@ -12,12 +12,12 @@ from enum import StrEnum
 from typing import Any, Literal
 from uuid import UUID
 
-from sqlalchemy import func, insert, select, update
+from sqlalchemy import case, delete, func, insert, null, select, update
 from sqlalchemy.exc import IntegrityError
 
-from lastcall.access.listeners import join_request_coming, join_requests_changed
+from lastcall.access.listeners import join_request_coming, join_requests_changed, join_requests_going
 from lastcall.access.policy import join_request_unknown
-from lastcall.access.tables import FORGOTTEN, Invite, JoinRequest
+from lastcall.access.tables import FORGOTTEN, Invite, InviteUse, JoinRequest
 from lastcall.clubs.activity import System, log
 from lastcall.db.bus import Hint
 from lastcall.db.clock import NOW
@@ -25,13 +25,14 @@ from lastcall.db.database import Database
 from lastcall.db.ids import new_id
 from lastcall.db.transaction import Transaction
 from lastcall.errors import Conflict, NotFound
-from lastcall.names import valid_name
+from lastcall.names import valid_name, valid_note
 from lastcall.people.actor import Actor
 from lastcall.people.tables import Person
 
 TOPIC = "join_requests"  # of the hints for live pages
 INVITE = System("invite")
 AGENT_NAME_LENGTH = 120  # characters
+AGENT_DESCRIPTION_LENGTH = 500  # characters
 
 
 class RequestStatus(StrEnum):
@@ -53,9 +54,10 @@ class PersonSubject:
 
 @dataclass(frozen=True)
 class AgentSubject:
-    """A program that asks, under the name it gave itself."""
+    """A program that asks, under the name it gave itself and with what it says of itself."""
 
     name: str
+    description: str | None = None
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,10 @@ class Decided:
 
 @dataclass(frozen=True)
 class Activity:
-    """The requester did something: the activity time moves to the database's now, never back."""
+    """The requester did something: the activity time moves to the database's now, never back. An agent may say
+    anew who it is (``agent``)."""
+
+    agent: AgentSubject | None = None
 
 
 async def record_join_request(
@@ -83,29 +88,41 @@ async def record_join_request(
     *,
     activity_at: datetime | None = None,
 ) -> UUID:
-    """Mark the invite accepted and insert the pending request that it turns into; answers its id.
+    """Take a use of the invite and insert the pending request that it turns into; answers its id.
 
     Whether the invite is still open is for the flow that accepts it to judge. ``activity_at`` is for a
     request that was made earlier than now. Raises ``NotFound`` for an invite of another club and
-    ``Conflict`` when the invite was used or a request of the same person or address is still pending.
+    ``Conflict`` when the invite is used up, when that person used it already or when a request of the same
+    person or address is still pending.
     """
     request_id = new_id()
     columns = _subject_columns(subject)
     async with db.transaction() as tx:
-        await mark_accepted(tx, club_id, invite_id, columns.get("person_id"))
+        number = await _take_use(tx, club_id, invite_id)
         activity_at = activity_at or await tx.scalar(select(NOW))
         await join_request_coming(tx, club_id, activity_at)
         values = {"club_id": club_id, "id": request_id, "invite_id": invite_id, "activity_at": activity_at}
-        values |= columns
+        values |= columns | {"use_number": number}
         try:
             async with db.transaction() as inner:
                 await inner.execute(insert(JoinRequest).values(values))
+                await _note_use(inner, club_id, invite_id, number, columns.get("person_id"), request_id)
         except IntegrityError as error:
-            raise _pending_already(error) from error
+            raise _asked_already(error) from error
         await join_requests_changed(tx, club_id, [request_id])
         await log(tx, club_id, INVITE, "join.requested", "join_request", request_id)
         tx.publish(Hint(club_id, TOPIC))
     return request_id
+
+
+async def mark_accepted(
+    tx: Transaction, club_id: UUID, invite_id: UUID, person_id: UUID, request_id: UUID
+) -> None:
+    """Take a use of the invite for somebody whose request waits already, which is left untouched (ACC-12). This
+    is no signal (ACC-13). Errors as for ``record_join_request``.
+    """
+    number = await _take_use(tx, club_id, invite_id)
+    await _note_use(tx, club_id, invite_id, number, person_id, request_id)
 
 
 async def write_join_request_change(
@@ -135,6 +152,32 @@ async def write_join_request_change(
         tx.publish(Hint(club_id, TOPIC))
 
 
+async def remove_join_request(db: Database, actor: Actor, club_id: UUID, request_id: UUID) -> None:
+    """Delete a request that was not approved, and what hangs on it: its retention goes with it, and the listeners
+    are told (ACC-16). Who may is the caller's question.
+
+    Raises ``Conflict`` for an approved one, which is the record of who let somebody in, and ``NotFound`` when
+    it is not in this club.
+    """
+    mine = (JoinRequest.club_id == club_id, JoinRequest.id == request_id)
+    async with db.transaction() as tx:
+        await join_requests_going(tx, club_id, [request_id])
+        removed = await tx.scalar(
+            delete(JoinRequest).where(*mine, JoinRequest.status != "approved").returning(JoinRequest.status)
+        )
+        if removed is None:
+            if await tx.scalar(select(JoinRequest.id).where(*mine)) is None:
+                raise join_request_unknown()
+            raise Conflict(
+                "request_approved",
+                "This request was approved and stays as the record of who let them in.",
+                advice="Take the roles away on the Staff page, or block the agent.",
+                fresh=RequestStatus.APPROVED,
+            )
+        await log(tx, club_id, actor, "join.deleted", "join_request", request_id, {"status": removed})
+        tx.publish(Hint(club_id, TOPIC))
+
+
 async def forget_address(tx: Transaction, person_id: UUID) -> None:
     """Take a person's address out of all their requests. It is no fact of the candidate rule, so no signal."""
     await tx.execute(
@@ -155,39 +198,54 @@ def _written(change: Decided | Activity) -> tuple[str, dict[str, Any]]:
         case Decided(status=status, by=by, note=note):
             decided = {"status": status, "decided_at": NOW, "decided_by": by, "decision_note": note}
             return f"join.{status}", decided
-        case Activity():
-            return "join.activity", {"activity_at": func.greatest(JoinRequest.activity_at, NOW)}
+        case Activity(agent=agent):
+            said = {} if agent is None else _subject_columns(agent)
+            return "join.activity", said | {"activity_at": func.greatest(JoinRequest.activity_at, NOW)}
 
 
 def _subject_columns(subject: PersonSubject | AgentSubject) -> dict[str, Any]:
     match subject:
         case PersonSubject(person_id=person_id, email=email):
             return {"subject_kind": "person", "person_id": person_id, "email": email}
-        case AgentSubject(name=name):
+        case AgentSubject(name=name, description=description):
             name = valid_name(name, "agent_name", most=AGENT_NAME_LENGTH, what="The agent's name")
-            return {"subject_kind": "agent", "agent_name": name}
+            description = valid_note(description, most=AGENT_DESCRIPTION_LENGTH)
+            return {"subject_kind": "agent", "agent_name": name, "agent_description": description}
 
 
-async def mark_accepted(tx: Transaction, club_id: UUID, invite_id: UUID, person_id: UUID | None) -> None:
-    """Use the invite up, for that person or for an agent or an address (null). This is no signal (ACC-13).
+HAS_ROOM = Invite.uses < Invite.max_uses
+"""Of two acceptances of the last use the second waits for the first's commit and then finds this false."""
 
-    Raises ``Conflict`` when it is used up already and ``NotFound`` when it is not in this club.
-    """
+
+async def _take_use(tx: Transaction, club_id: UUID, invite_id: UUID) -> int:
+    """Count one use of the invite, and call it accepted with the last; answers the use's number."""
     mine = (Invite.club_id == club_id, Invite.id == invite_id)
-    accepted = await tx.scalar(
+    is_last = Invite.uses + 1 == Invite.max_uses
+    number: int | None = await tx.scalar(
         update(Invite)
-        .where(*mine, Invite.accepted_at.is_(None))
-        .values(accepted_at=NOW, accepted_by=person_id)
-        .returning(Invite.id)
+        .where(*mine, HAS_ROOM)
+        .values(uses=Invite.uses + 1, accepted_at=case((is_last, NOW), else_=null()))
+        .returning(Invite.uses)
     )
-    if accepted is None:
+    if number is None:
         if await tx.scalar(select(Invite.id).where(*mine)) is None:
             raise NotFound("invite_unknown", "There is no such invite.", advice="Ask for a new one.")
         raise Conflict("invite_used", "This invite has been used.", advice="Ask for a new one.")
+    return number
 
 
-def _pending_already(error: IntegrityError) -> Conflict:
-    if "join_requests_pending" not in str(error.orig):
+async def _note_use(
+    tx: Transaction, club_id: UUID, invite_id: UUID, number: int, person_id: UUID | None, request_id: UUID
+) -> None:
+    use = {"invite_id": invite_id, "number": number, "person_id": person_id, "request_id": request_id}
+    await tx.execute(insert(InviteUse).values(club_id=club_id, id=new_id(), **use))
+
+
+def _asked_already(error: IntegrityError) -> Conflict:
+    said = str(error.orig)
+    if "invite_uses_person_key" in said:
+        return Conflict("invite_used", "This person used this invite already.", advice="Make a new one.")
+    if "join_requests_pending" not in said:
         raise error
     return Conflict(
         "request_pending",

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from functools import partial
 
-from lastcall.access.listeners import on_join_request_coming, on_join_requests_changed
+from lastcall.access.listeners import (
+    on_join_request_coming,
+    on_join_requests_changed,
+    on_join_requests_going,
+)
 from lastcall.clubs.listeners import on_club_changed
 from lastcall.decisions.deliveries import personal as deliveries
 from lastcall.decisions.personal import SOURCES
-from lastcall.decisions.retention.due import announce, refresh
+from lastcall.decisions.retention.due import announce, gone, refresh
 from lastcall.decisions.retention.kinds.join_request import JOIN_REQUEST
 from lastcall.decisions.retention.refreshes import club_changed
 from lastcall.people.data_retention import keep
@@ -16,6 +20,7 @@ from lastcall.people.personal_data import holds
 
 JOIN_REQUEST_COMING = partial(announce, kind=JOIN_REQUEST)
 JOIN_REQUESTS_CHANGED = partial(refresh, kind=JOIN_REQUEST)
+JOIN_REQUESTS_GOING = partial(gone, kind=JOIN_REQUEST)
 
 
 def register() -> None:
@@ -26,4 +31,5 @@ def register() -> None:
     keep(*deliveries.RULES)
     on_join_request_coming(JOIN_REQUEST_COMING)
     on_join_requests_changed(JOIN_REQUESTS_CHANGED)
+    on_join_requests_going(JOIN_REQUESTS_GOING)
     on_club_changed(club_changed)

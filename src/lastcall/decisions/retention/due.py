@@ -39,3 +39,8 @@ async def refresh(tx: Transaction, club_id: UUID, ids: Sequence[UUID], *, kind: 
         tx.publish(Signal(kind.owner, row.lowest))
     if row.later:
         tx.publish(Signal(kind.owner))
+
+
+async def gone(tx: Transaction, _club_id: UUID, _ids: Sequence[UUID], *, kind: Kind) -> None:
+    """Signal items that are about to be deleted, whose retention goes with them (ACC-16)."""
+    tx.publish(Signal(kind.owner))

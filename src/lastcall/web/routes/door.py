@@ -11,12 +11,13 @@ from litestar.response import Redirect
 
 from lastcall.access.deciding import approve_join_request, reject_join_request
 from lastcall.access.invites import create_invite, revoke_invite
-from lastcall.access.queries import invite, invites_page, join_request, join_requests_page
+from lastcall.access.queries import invite, invites_page
+from lastcall.access.request_queries import join_request, join_requests_page
 from lastcall.access.requests import RequestStatus
 from lastcall.clubs.permissions import Permission
 from lastcall.clubs.policy import require
 from lastcall.clubs.queries import roles_of
-from lastcall.db.cursor import Cursor, cut, read_cursor, write_cursor
+from lastcall.db.cursor import Cursor, read_cursor, write_cursor
 from lastcall.db.ids import encode_id
 from lastcall.db.transaction import Reader
 from lastcall.errors import Conflict, Invalid, LastcallError, NotAllowed, NotFound
@@ -44,17 +45,16 @@ async def list_invites(
     start = read_cursor(INVITES, after or None)
     async with web.database.read() as tx:
         page = await club_page(tx, visitor, slug)
-        found = await invites_page(tx, visitor.actor, page.club.id, after=start, limit=PAGE + 1)
+        found = await invites_page(tx, visitor.actor, page.club.id, after=start, limit=PAGE)
         may_decide = page.standing.holds(Permission.DECIDE_ACCESS) and start is None
         waiting = await _waiting(tx, visitor, page) if may_decide else {}
-    shown, older = cut(found, PAGE, INVITES, lambda view: view.cursor)
     return web.pages.show(
         request,
         "invites.html",
         page.place(SECTION),
         page.now,
-        invites=shown,
-        next=older,
+        invites=found.invites,
+        next=write_cursor(INVITES, found.next) if found.next else None,
         may_decide=may_decide,
         **waiting,
     )

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Annotated
 
 from litestar import delete, get, post
 from litestar.di import NamedDependency
-from litestar.params import JSONBody
-from msgspec import Meta
+from litestar.params import FromQuery, JSONBody
+from msgspec import Meta, field
 from msgspec.structs import replace
 
 from lastcall.access.acceptance import accept_invite
 from lastcall.access.invites import InviteKind, create_invite, revoke_invite
 from lastcall.access.queries import InviteState, InviteView, invites_page
 from lastcall.access.requests import RequestStatus
+from lastcall.access.tables import MOST_USES
 from lastcall.api.client import client_address
 from lastcall.api.v1.answers import answers
 from lastcall.api.v1.idempotency import Key, called, once
@@ -22,27 +23,32 @@ from lastcall.api.v1.paging import CURSOR, After, Limit
 from lastcall.api.v1.requests import ApiRequest
 from lastcall.api.v1.shapes import Id, Input, PathId, Shape, known, known_in
 from lastcall.clubs.roles import ROLES_MOST
-from lastcall.db.cursor import cut, read_cursor
+from lastcall.db.cursor import read_cursor, write_cursor
 from lastcall.db.database import Database
 from lastcall.db.ids import encode_id
 from lastcall.mail.mailer import Mailer
 from lastcall.people.actor import Actor
+from lastcall.people.agent_grants import AgentGrant
 
 TAGS = ["Invites"]
 _LISTING = "invites"
 
 
 class Invite(Shape, frozen=True):
-    """An invite as those see it who manage staff. `acceptedBy` is a name."""
+    """An invite as those see it who may make one of its kind. `uses` of `maxUses` are taken; `acceptedBy` is the name
+    of the person who used an invite that can be used once."""
 
     id: Id
     kind: InviteKind
     state: InviteState
     role_ids: list[Id]
     roles: list[str]
+    agent_grants: list[AgentGrant]
     email: str | None
     approves: bool
     note: str | None
+    max_uses: int
+    uses: int
     invited_by: str
     accepted_by: str | None
     created_at: datetime
@@ -50,22 +56,28 @@ class Invite(Shape, frozen=True):
 
 
 class InvitePage(Shape, frozen=True):
-    """`next` is the cursor of the next page; null at the end."""
+    """`next` is the cursor of the next page; null at the end. A page of a filtered list may be short, even empty,
+    and yet have a next one."""
 
     items: list[Invite]
     next: str | None
 
 
 class NewInvite(Input, frozen=True):
-    """An invite into roles that you may hand on. With `email` only a person with that address can accept it, and it
-    is mailed there where the server sends mail.
-    `approves`: whoever accepts is let in by your authority as it is then; otherwise somebody decides.
+    """An invite into roles that you may hand on, for people, for an agent or for either. With `email` only a person
+    with that address can accept it, once, and it is mailed there where the server sends mail.
+    `approves`: whoever accepts is let in by your authority as it is then; otherwise somebody decides. Agents always
+    wait, and get at most `agentGrants` when they are approved.
     """
 
-    role_ids: Annotated[list[Id], Meta(max_length=ROLES_MOST)]
+    role_ids: Annotated[list[Id], Meta(max_length=ROLES_MOST)] = field(default_factory=list)
+    kind: InviteKind = InviteKind.PERSON
+    agent_grants: list[AgentGrant] = field(default_factory=list)
     email: str | None = None
     approves: bool = True
     note: str | None = None
+    life_hours: Annotated[int, Meta(ge=1, le=720)] = 168
+    max_uses: Annotated[int, Meta(ge=1, le=MOST_USES)] = 1
 
 
 class InviteMade(Shape, frozen=True):
@@ -98,13 +110,17 @@ async def list_invites(
     club: PathId,
     limit: Limit = 50,
     cursor: After = None,
+    state: FromQuery[InviteState | None] = None,
 ) -> InvitePage:
-    """The invites of a club, the newest first; needs `manage_staff`."""
+    """The invites of a club, the newest first; needs `manage_staff`, or `manage_agents` for those that agents can
+    use."""
     after = read_cursor(_LISTING, cursor, field=CURSOR)
     async with db.read() as tx:
-        found = await invites_page(tx, actor, known(club), after=after, limit=limit + 1)
-    shown, older = cut(found, limit, _LISTING, lambda view: view.cursor)
-    return InvitePage(items=[_invite(view) for view in shown], next=older)
+        page = await invites_page(tx, actor, known(club), state=state, after=after, limit=limit)
+    return InvitePage(
+        items=[_invite(view) for view in page.invites],
+        next=None if page.next is None else write_cursor(_LISTING, page.next),
+    )
 
 
 @post("/clubs/{club:str}/invites", tags=TAGS, responses=answers(404, 409, body=True))
@@ -117,7 +133,7 @@ async def create_one_invite(
     data: JSONBody[NewInvite],
     key: Key = None,
 ) -> InviteMade:
-    """Make an invite that lives for seven days and can be used once."""
+    """Make an invite."""
     club_id = known(club)
     role_ids = [known_in(each, "role_ids") for each in data.role_ids]
 
@@ -127,9 +143,13 @@ async def create_one_invite(
             actor,
             club_id,
             role_ids,
+            kind=data.kind,
+            agent_grants=data.agent_grants,
             email=data.email,
             approves=data.approves,
             note=data.note,
+            life=timedelta(hours=data.life_hours),
+            max_uses=data.max_uses,
             mailer=mailer,
             source=client_address(request),
         )
@@ -169,9 +189,12 @@ def _invite(view: InviteView) -> Invite:
         state=view.state,
         role_ids=[encode_id(each) for each in view.role_ids],
         roles=list(view.roles),
+        agent_grants=list(view.agent_grants),
         email=view.email,
         approves=view.approves,
         note=view.note,
+        max_uses=view.max_uses,
+        uses=view.uses,
         invited_by=view.invited_by,
         accepted_by=view.accepted_by,
         created_at=view.created_at,

@@ -9,7 +9,7 @@ from litestar.di import NamedDependency
 from litestar.params import FromQuery, JSONBody
 
 from lastcall.access.deciding import approve_join_request, reject_join_request, withdraw_join_request
-from lastcall.access.queries import JoinRequestView, join_requests_page
+from lastcall.access.request_queries import JoinRequestView, join_requests_page
 from lastcall.access.requests import RequestStatus
 from lastcall.api.v1.answers import answers
 from lastcall.api.v1.paging import CURSOR, After, Limit
