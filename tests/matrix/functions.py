@@ -20,6 +20,7 @@ Function = Callable[..., Any]
 WITHIN_A_COMMAND = {
     "access.mails.send_invitation": "within a transaction that asked who may",
     "access.policy.require_readable": "a check",
+    "access.requests.remove_join_request": "the one way in which a request is deleted; its callers ask",
     "access.requests.write_join_request_change": "the one way in which a request is written; its callers ask",
     "clubs.activity.log": "writes who did it",
     "clubs.policy.require": "a check",

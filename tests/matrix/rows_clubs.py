@@ -253,13 +253,6 @@ ACCESS = [
         P.MANAGE_STAFF,
     ),
     row(
-        access_queries.invites_page,
-        Who.STAFF,
-        Scope.READ,
-        of_club(access_queries.invites_page),
-        P.MANAGE_STAFF,
-    ),
-    row(
         access_queries.invite_summary,
         Who.ANYBODY,
         None,
@@ -280,13 +273,6 @@ ACCESS = [
         of_club(request_queries.join_requests_page),
         hides=(P.DECIDE_ACCESS,),
         unknown=UNREAD,
-    ),
-    row(
-        access_queries.invite,
-        Who.STAFF,
-        Scope.READ,
-        lambda w, tx, a: access_queries.invite(tx, a, w.club_id, w.invite.id),
-        P.MANAGE_STAFF,
     ),
     row(
         request_queries.join_request,

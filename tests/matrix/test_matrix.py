@@ -16,6 +16,7 @@ from tests.matrix.cases import ALLOWED, Case, Row, expected
 from tests.matrix.functions import WITHIN_A_COMMAND, functions_of, modules, name_of, services, without_a_row
 from tests.matrix.rows_clubs import ACCESS, CLUBS, OPERATIONS
 from tests.matrix.rows_connections import CONNECTIONS
+from tests.matrix.rows_door import DOOR
 from tests.matrix.rows_events import EVENTS
 from tests.matrix.rows_notices import NOTICES
 from tests.matrix.rows_operations import CHANGES, READS
@@ -39,6 +40,7 @@ from lastcall.people.service import block_person, set_operator, unblock_person
 ROWS = [
     *CLUBS,
     *ACCESS,
+    *DOOR,
     *OPERATIONS,
     *CHANGES,
     *NOTICES,

@@ -1,4 +1,4 @@
-"""Deciding a join request by hand: approve, reject; and its requester's own way back, withdraw.
+"""Deciding a join request by hand: approve, reject, delete; and its requester's own way back, withdraw.
 
 Each opens its own outermost transaction (ACC-17). The club's gate comes first, then the request's row; of two
 who decide at once one waits there and then sees what the other decided (ACC-04).
@@ -6,15 +6,23 @@ who decide at once one waits there and then sees what the other decided (ACC-04)
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
 from sqlalchemy import Row, func, select
 
+from lastcall.access.mails import tell_requester
 from lastcall.access.policy import handed_on, join_request_unknown, require_readable
-from lastcall.access.requests import Decided, RequestStatus, write_join_request_change
+from lastcall.access.requests import (
+    Decided,
+    RequestStatus,
+    remove_join_request,
+    write_join_request_change,
+)
 from lastcall.access.tables import Invite, JoinRequest
 from lastcall.clubs.gates import bump_gate
 from lastcall.clubs.policy import require_open
@@ -22,19 +30,42 @@ from lastcall.clubs.staff import grant_roles
 from lastcall.clubs.tables import Club
 from lastcall.db.database import Database
 from lastcall.db.transaction import Transaction
-from lastcall.errors import Conflict, NotAllowed
+from lastcall.errors import Conflict, Invalid, LastcallError, NotAllowed
+from lastcall.mail.mailer import Mailer
 from lastcall.names import valid_note
 from lastcall.people.actor import Actor
 from lastcall.people.scopes import Scope
 from lastcall.people.tables import Person
 
 NOTE_LENGTH = 1000  # characters
+MOST_AT_ONCE = 100  # requests in one call of ``decide_many``
+
+
+class Verdict(StrEnum):
+    """What many requests can be decided to be in one call."""
+
+    APPROVE = "approve"
+    REJECT = "reject"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one request of many: decided, or left as it is for a reason."""
+
+    request_id: UUID
+    problem: LastcallError | None
 
 
 async def approve_join_request(
-    db: Database, actor: Actor, club_id: UUID, request_id: UUID, *, note: str | None = None
+    db: Database,
+    actor: Actor,
+    club_id: UUID,
+    request_id: UUID,
+    *,
+    note: str | None = None,
+    mailer: Mailer | None = None,
 ) -> None:
-    """Let the person in: they get the roles of their invite.
+    """Let the person in: they get the roles of their invite. With a ``mailer`` they are told.
 
     Needs ``decide_access`` (without it the request is unknown), and for each role somebody who may hand it on
     now: the inviter, else the actor. Raises ``Conflict`` when it was decided already (with what it is), when
@@ -64,20 +95,87 @@ async def approve_join_request(
         approved = Decided(RequestStatus.APPROVED, by=actor.person_id, note=note)
         await write_join_request_change(db, actor, club_id, request_id, approved)
         await grant_roles(tx, club_id, person_id, request.role_ids, by=actor)
+        if mailer is not None:
+            await tell_requester(tx, mailer, person_id, club_id, is_in=True)
 
 
 async def reject_join_request(
-    db: Database, actor: Actor, club_id: UUID, request_id: UUID, *, note: str | None = None
+    db: Database,
+    actor: Actor,
+    club_id: UUID,
+    request_id: UUID,
+    *,
+    note: str | None = None,
+    mailer: Mailer | None = None,
 ) -> None:
-    """Turn the person or the agent down; they are told ``note``. Needs ``decide_access``; errors as above."""
+    """Turn the person or the agent down; they are shown ``note``, and told with a ``mailer``. Needs
+    ``decide_access``; errors as above."""
     note = valid_note(note, most=NOTE_LENGTH)
-    async with _held(db, actor, club_id, request_id) as (_, request):
+    async with _held(db, actor, club_id, request_id) as (tx, request):
         if request.person_id == actor.person_id:
             raise NotAllowed(
                 "own_request", "Nobody decides their own request.", advice="Withdraw it instead."
             )
         rejected = Decided(RequestStatus.REJECTED, by=actor.person_id, note=note)
         await write_join_request_change(db, actor, club_id, request_id, rejected)
+        if mailer is not None and request.person_id is not None:
+            await tell_requester(tx, mailer, request.person_id, club_id, is_in=False)
+
+
+async def decide_many(
+    db: Database,
+    actor: Actor,
+    club_id: UUID,
+    verdict: Verdict,
+    request_ids: Sequence[UUID],
+    *,
+    note: str | None = None,
+    mailer: Mailer | None = None,
+) -> list[Outcome]:
+    """Decide up to ``MOST_AT_ONCE`` requests alike, each by itself: one that cannot be decided stays as it is and
+    says why, and the others are decided. The answer is in the order of the ids.
+
+    Without ``decide_access`` there are none (``NotFound``); ``Invalid`` for too many and for a malformed note.
+    """
+    valid_note(note, most=NOTE_LENGTH)
+    if not 1 <= len(request_ids) <= MOST_AT_ONCE:
+        raise Invalid(
+            "requests_too_many",
+            f"1 to {MOST_AT_ONCE} requests are decided at once.",
+            advice="Choose fewer.",
+            field="ids",
+        )
+    async with db.read() as tx:
+        await require_readable(tx, actor, club_id, scope=Scope.ACCESS)
+    decide = approve_join_request if verdict is Verdict.APPROVE else reject_join_request
+    outcomes = []
+    for request_id in request_ids:
+        problem = None
+        try:
+            await decide(db, actor, club_id, request_id, note=note, mailer=mailer)
+        except LastcallError as refusal:
+            problem = refusal
+        outcomes.append(Outcome(request_id, problem))
+    return outcomes
+
+
+async def delete_join_request(db: Database, actor: Actor, club_id: UUID, request_id: UUID) -> None:
+    """Delete a request that waits or was turned down or withdrawn, with what was noted beside it (ACC-16).
+
+    Needs ``decide_access``, without which it is unknown. ``Conflict`` for an approved one; ``NotAllowed`` for
+    one's own, which is withdrawn.
+    """
+    async with db.transaction(outermost=True) as tx:
+        await bump_gate(tx, club_id)
+        await require_readable(tx, actor, club_id, scope=Scope.ACCESS)
+        request = await _lock(tx, club_id, request_id)
+        if request is None:
+            raise join_request_unknown()
+        if request.person_id == actor.person_id:
+            raise NotAllowed(
+                "own_request", "Nobody deletes their own request.", advice="Withdraw it instead."
+            )
+        await remove_join_request(db, actor, club_id, request_id)
 
 
 async def withdraw_join_request(db: Database, actor: Actor, club_id: UUID, request_id: UUID) -> None:
@@ -133,13 +231,14 @@ async def _held(
         yield tx, request
 
 
-async def _lock(tx: Transaction, club_id: UUID, request_id: UUID) -> None:
+async def _lock(tx: Transaction, club_id: UUID, request_id: UUID) -> Row[Any] | None:
     """Of two who decide the second waits here, and then sees what the first decided."""
-    await tx.execute(
-        select(JoinRequest.id)
+    found = await tx.execute(
+        select(JoinRequest.id, JoinRequest.person_id)
         .where(JoinRequest.club_id == club_id, JoinRequest.id == request_id)
         .with_for_update(key_share=True)
     )
+    return found.one_or_none()
 
 
 async def _person(tx: Transaction, request: Row[Any]) -> UUID:

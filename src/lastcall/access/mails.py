@@ -17,6 +17,7 @@ from lastcall.people.preferences import Topic, wants_mail
 from lastcall.people.tables import Person
 
 ACCEPTED = Topic("invitations", "somebody accepts my invitation")
+DECIDED = Topic("own_requests", "a club decides that I may join its staff, or may not")
 
 
 async def send_invitation(
@@ -94,6 +95,38 @@ async def tell_inviter(
             subject=say("Your invitation was accepted"),
             paragraphs=(sentence,),
             action=Action(say("See the staff"), f"/c/{inviter.slug}/staff/invites"),
+            closing=(say("You choose on your account's page which of these mails you get."),),
+        ),
+    )
+
+
+async def tell_requester(
+    tx: Transaction, mailer: Mailer, person_id: UUID, club_id: UUID, *, is_in: bool
+) -> None:
+    """Tell whoever asked to join that somebody decided, if they want to hear of that. What was said about it is not
+    in the mail; their page shows it."""
+    person = (
+        await tx.execute(
+            select(Person.email, Club.name)
+            .join(Club, Club.id == club_id)
+            .where(Person.id == person_id, Person.blocked_at.is_(None))
+        )
+    ).one_or_none()
+    if person is None or not await wants_mail(tx, person_id, DECIDED):
+        return
+    sentence = (
+        say("You are on the staff of {club} now.", club=person.name)
+        if is_in
+        else say("{club} did not take you onto its staff.", club=person.name)
+    )
+    await mailer.post(
+        tx,
+        Mail(
+            kind="join_decided",
+            to=person.email,
+            subject=say("Your request was decided"),
+            paragraphs=(sentence,),
+            action=Action(say("See your requests"), "/requests"),
             closing=(say("You choose on your account's page which of these mails you get."),),
         ),
     )

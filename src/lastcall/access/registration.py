@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lastcall.access.mails import ACCEPTED
+from lastcall.access.mails import ACCEPTED, DECIDED
 from lastcall.access.personal import RULES, SOURCES, hold_clubs
 from lastcall.people.data_retention import keep
 from lastcall.people.listeners import on_person_erasing
@@ -15,6 +15,7 @@ def register() -> None:
     Registering twice is once.
     """
     declare_topic(ACCEPTED)
+    declare_topic(DECIDED)
     on_person_erasing(hold_clubs)
     holds(*SOURCES)
     keep(*RULES)

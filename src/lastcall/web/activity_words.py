@@ -44,6 +44,7 @@ _WORDS = {
     "invite.revoked": "Revoked an invitation",
     "join.activity": "Was active while waiting at the door",
     "join.approved": "Approved a join request",
+    "join.deleted": "Deleted a join request",
     "join.rejected": "Rejected a join request",
     "join.requested": "Asked to join",
     "join.withdrawn": "Withdrew a join request",

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from litestar import delete, get, post
 from litestar.di import NamedDependency
-from litestar.params import FromQuery, JSONBody
+from litestar.params import JSONBody, QueryParameter
 from msgspec import Meta, field
 from msgspec.structs import replace
 
@@ -110,13 +110,13 @@ async def list_invites(
     club: PathId,
     limit: Limit = 50,
     cursor: After = None,
-    state: FromQuery[InviteState | None] = None,
+    is_now: Annotated[InviteState | None, QueryParameter(name="state")] = None,
 ) -> InvitePage:
     """The invites of a club, the newest first; needs `manage_staff`, or `manage_agents` for those that agents can
     use."""
     after = read_cursor(_LISTING, cursor, field=CURSOR)
     async with db.read() as tx:
-        page = await invites_page(tx, actor, known(club), state=state, after=after, limit=limit)
+        page = await invites_page(tx, actor, known(club), state=is_now, after=after, limit=limit)
     return InvitePage(
         items=[_invite(view) for view in page.invites],
         next=None if page.next is None else write_cursor(_LISTING, page.next),
