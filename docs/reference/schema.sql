@@ -911,6 +911,7 @@ END),
     constraint retention_club_id_join_request_id_fkey FOREIGN KEY (club_id, join_request_id) REFERENCES join_requests(club_id, id) ON DELETE CASCADE
 );
 CREATE INDEX retention_club_id_join_request_id_idx ON retention USING btree (club_id, join_request_id) WHERE (join_request_id IS NOT NULL);
+CREATE INDEX retention_idle_idx ON retention USING btree (club_id, archived_at) WHERE (archived_reason = 'idle'::text);
 
 create table retention_refreshes (
     club_id uuid not null,
@@ -1265,6 +1266,7 @@ begin
         p_club, p_log_id, 'system', 'retention', 'retention.archived', p_kind, p_id,
         jsonb_build_object('reason', 'idle', 'archiveVersion', v_archive_version), p_now
     );
+    perform note_retention_digest(p_club, p_now);
     return v_archive_version;
 end
 $function$;
@@ -3548,7 +3550,7 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION refresh_join_request(p_club uuid, p_ids uuid[], OUT lowest timestamp with time zone, OUT later boolean)
+CREATE OR REPLACE FUNCTION refresh_join_request(p_club uuid, p_ids uuid[], OUT lowest timestamp with time zone, OUT later boolean, OUT remind timestamp with time zone)
  RETURNS record
  LANGUAGE plpgsql
  SET enable_seqscan TO 'off'
@@ -3576,8 +3578,9 @@ begin
     )
     select
         ceil_to_millisecond(min(c.due_at)),
-        coalesce(bool_or(c.due_before is not null and (c.due_at is null or c.due_at > c.due_before)), false)
-    into lowest, later
+        coalesce(bool_or(c.due_before is not null and (c.due_at is null or c.due_at > c.due_before)), false),
+        note_retention_reminders(p_club, array_agg(c.due_at))
+    into lowest, later, remind
     from changed c;
 end
 $function$;

@@ -40,6 +40,8 @@ from lastcall.db.database import Database
 from lastcall.deadlines.owner import Owner
 from lastcall.deadlines.scheduler import Scheduler
 from lastcall.deadlines.wake import WakeChannel
+from lastcall.decisions.deliveries.sending import deliveries_owner
+from lastcall.decisions.deliveries.tellings import telling_owners
 from lastcall.decisions.retention.kinds import KINDS
 from lastcall.decisions.retention.refreshes import retention_refresh_owner
 from lastcall.decisions.retention.sweep import retention_owner
@@ -94,10 +96,12 @@ def deadline_owners(settings: Settings, database: Database, mailer: Mailer, cloc
             *(retention_owner(database, kind, clock) for kind in KINDS.values()),
             retention_refresh_owner(database, clock),
             data_retention(database),
+            *telling_owners(database, clock),
         ]
     return [
         *retention,
         *operation_owners(database, mailer, clock),
+        deliveries_owner(database, mailer, clock),
         lease_expiry_owner(database),
         read_expiry_owner(database, clock),
         club_deletion_owner(database, clock),

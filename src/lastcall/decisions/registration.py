@@ -10,12 +10,11 @@ from lastcall.access.listeners import (
     on_join_requests_going,
 )
 from lastcall.clubs.listeners import on_club_changed
-from lastcall.decisions.deliveries import personal as deliveries
+from lastcall.decisions.deliveries import registration as deliveries
 from lastcall.decisions.personal import SOURCES
 from lastcall.decisions.retention.due import announce, gone, refresh
 from lastcall.decisions.retention.kinds.join_request import JOIN_REQUEST
 from lastcall.decisions.retention.refreshes import club_changed
-from lastcall.people.data_retention import keep
 from lastcall.people.personal_data import holds
 
 JOIN_REQUEST_COMING = partial(announce, kind=JOIN_REQUEST)
@@ -27,8 +26,8 @@ def register() -> None:
     """Signal a join request before it is there, derive its deadline in every transaction that writes one, and
     note a club whose pending ones must follow it. Registering twice is once.
     """
-    holds(*SOURCES, *deliveries.SOURCES)
-    keep(*deliveries.RULES)
+    holds(*SOURCES)
+    deliveries.register()
     on_join_request_coming(JOIN_REQUEST_COMING)
     on_join_requests_changed(JOIN_REQUESTS_CHANGED)
     on_join_requests_going(JOIN_REQUESTS_GOING)

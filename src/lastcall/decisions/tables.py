@@ -26,6 +26,10 @@ class Retention(TenantTable, Base):
     __tablename__ = "retention"
     __table_args__ = (
         tenant_reference("join_requests", "join_request_id", on_delete="cascade"),
+        # What was archived by itself on a day, to be told of.
+        Index(
+            "retention_idle_idx", "club_id", "archived_at", postgresql_where=text("archived_reason = 'idle'")
+        ),
         # For the cascades; the key makes them unique.
         Index(None, "club_id", "join_request_id", postgresql_where=text("join_request_id is not null")),
         CheckConstraint("num_nonnulls(join_request_id) = 1 and id = join_request_id", name="source"),

@@ -13,6 +13,8 @@ RETENTION_DIGEST = "retention_digest"
 
 NOTICES = "notices"
 """Topic of the ``Hint`` for pages that show what people were told."""
+DEAD = "deliveries"
+"""Topic of the ``Hint`` for pages that show what could not be delivered."""
 SEND_TIMEOUT = timedelta(seconds=10)
 """How long one attempt by a channel may take in all, and so how long a stop waits for it."""
 

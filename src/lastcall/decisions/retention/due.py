@@ -10,6 +10,7 @@ from sqlalchemy import text
 
 from lastcall.db.transaction import Transaction
 from lastcall.deadlines.signals import Signal
+from lastcall.decisions.deliveries.signals import RETENTION_REMINDER
 from lastcall.decisions.retention.kind import Kind
 
 _COMING = text("""
@@ -33,12 +34,14 @@ async def refresh(tx: Transaction, club_id: UUID, ids: Sequence[UUID], *, kind: 
     travels with the signal and costs no read; one that went away or moved to later makes the owner read again.
     """
     # The routine is named by the kind, which is no text from outside.
-    derive = text(f"select lowest, later from refresh_{kind.name}(:club_id, :ids)")  # noqa: S608 - own name
+    derive = text(f"select lowest, later, remind from refresh_{kind.name}(:club_id, :ids)")  # noqa: S608 - own name
     row = (await tx.execute(derive, {"club_id": club_id, "ids": list(ids)})).one()
     if row.lowest is not None:
         tx.publish(Signal(kind.owner, row.lowest))
     if row.later:
         tx.publish(Signal(kind.owner))
+    if row.remind is not None:
+        tx.publish(Signal(RETENTION_REMINDER, row.remind))
 
 
 async def gone(tx: Transaction, _club_id: UUID, _ids: Sequence[UUID], *, kind: Kind) -> None:

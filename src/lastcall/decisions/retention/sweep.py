@@ -12,7 +12,9 @@ from lastcall.db.database import Database
 from lastcall.db.ids import new_id
 from lastcall.deadlines.due_rows import DueRows
 from lastcall.deadlines.poison import Candidate
+from lastcall.deadlines.signals import Signal
 from lastcall.deadlines.sweep import SweepOwner
+from lastcall.decisions.deliveries.signals import RETENTION_DIGEST
 from lastcall.decisions.retention.kind import Kind
 
 
@@ -28,7 +30,7 @@ class DueItems(DueRows):
         """Archive it, or set right when it is due."""
         outcome = await self._db.pool.fetchval(self._settle, candidate.club_id, candidate.id, new_id())
         if outcome == "archived":
-            self._db.bus.deliver([Hint(candidate.club_id, self._kind.topic)])
+            self._db.bus.deliver([Hint(candidate.club_id, self._kind.topic), Signal(RETENTION_DIGEST)])
 
 
 def retention_owner(db: Database, kind: Kind, clock: Clock = SYSTEM_CLOCK) -> SweepOwner:

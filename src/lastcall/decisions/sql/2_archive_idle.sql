@@ -1,5 +1,5 @@
 -- What archiving by itself writes, for every kind of item: the caller holds the item's row and has judged it due.
--- Answers the number of this archive.
+-- Answers the number of this archive. The club is told of it at the end of the day.
 create or replace function archive_idle(
     p_club uuid, p_id uuid, p_kind text, p_activity timestamptz, p_now timestamptz, p_log_id uuid
 )
@@ -33,6 +33,7 @@ begin
         p_club, p_log_id, 'system', 'retention', 'retention.archived', p_kind, p_id,
         jsonb_build_object('reason', 'idle', 'archiveVersion', v_archive_version), p_now
     );
+    perform note_retention_digest(p_club, p_now);
     return v_archive_version;
 end
 $$;

@@ -1,10 +1,12 @@
 drop function if exists refresh_join_requests (uuid, uuid[]);
+drop function if exists refresh_join_request (uuid, uuid[]);
 
 -- The one writer of archive_due_at beside the sweep's own settle: sets it from the facts for these requests.
--- lowest: the earliest new deadline, rounded up; later: whether one went away or moved to later.
+-- lowest: the earliest new deadline, rounded up; later: whether one went away or moved to later; remind: when the
+-- first reminder is to be told that nobody was to be told before.
 -- The locks come first, in id order; a caller that changed the rows holds them already.
 create or replace function refresh_join_request(
-    p_club uuid, p_ids uuid[], out lowest timestamptz, out later boolean
+    p_club uuid, p_ids uuid[], out lowest timestamptz, out later boolean, out remind timestamptz
 )
 language plpgsql set enable_seqscan to off as $$
 begin
@@ -30,8 +32,9 @@ begin
     )
     select
         ceil_to_millisecond(min(c.due_at)),
-        coalesce(bool_or(c.due_before is not null and (c.due_at is null or c.due_at > c.due_before)), false)
-    into lowest, later
+        coalesce(bool_or(c.due_before is not null and (c.due_at is null or c.due_at > c.due_before)), false),
+        note_retention_reminders(p_club, array_agg(c.due_at))
+    into lowest, later, remind
     from changed c;
 end
 $$;
