@@ -242,6 +242,9 @@ OWNERS: dict[str, str] = {
     "epoch_cleanup": "Rejects what was not sent before a disconnect",
     "read_expiry": "Deletes what was read from VRChat for a screen",
     "retention_refresh": "Tells what of the join requests is kept, and until when",
+    "deliveries": "Tells people by mail and Slack what became of their matters",
+    "retention_reminder": "Reminds who may decide of what is about to be archived",
+    "retention_digest": "Tells who may decide what was archived",
     "club_deletion": "Deletes clubs whose time to reconsider is over",
 }
 """What each deadline owner does, for the operator's page."""
