@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 import ssl
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import Any
@@ -169,7 +169,7 @@ class Visitor:
         return found[1]
 
     async def post(
-        self, path: str, fields: dict[str, str] | None = None, *, token: str | None = None
+        self, path: str, fields: Mapping[str, str | list[str]] | None = None, *, token: str | None = None
     ) -> httpx2.Response:
         given = await self.token("/") if token is None else token
         return await self.client.post(path, data={"form_token": given, **(fields or {})})

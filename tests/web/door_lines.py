@@ -28,6 +28,15 @@ DOOR: dict[str, Line] = {
     "POST /c/{slug:str}/staff/invites/new": form(
         right=200, unknown_path="/c/no-such-club", fields={"role": "{role}"}
     ),
+    "GET /c/{slug:str}/staff/invites/revoke": MANAGERS_PAGE,
+    "POST /c/{slug:str}/staff/invites/revoke": form(unknown_path="/c/no-such-club"),
+    "GET /c/{slug:str}/staff/invites/{invite_id:str}": page("/c/night-shift/staff/invites/{invite_id}"),
+    "GET /c/{slug:str}/staff/invites/{invite_id:str}/again": page(
+        "/c/night-shift/staff/invites/{invite_id}/again"
+    ),
+    "POST /c/{slug:str}/staff/invites/{invite_id:str}/again": form(
+        "/c/night-shift/staff/invites/{invite_id}/again", right=200
+    ),
     "GET /c/{slug:str}/staff/invites/{invite_id:str}/revoke": page(
         "/c/night-shift/staff/invites/{invite_id}/revoke"
     ),
@@ -35,11 +44,27 @@ DOOR: dict[str, Line] = {
         "/c/night-shift/staff/invites/{invite_id}/revoke"
     ),
     "GET /c/{slug:str}/join-requests": page(lacking=404, unknown_path="/c/no-such-club"),
+    "GET /requests": ACCOUNT_PAGE,
+    # Somebody else's request is nobody's; that one's own is withdrawn is test_invite_pages' business.
+    "POST /requests/{request_id:str}/withdraw": form("/requests/{waiting}/withdraw", lacking=404, right=404),
     "GET /c/{slug:str}/join-requests/{request_id:str}": page(
         "/c/night-shift/join-requests/{waiting}", lacking=404
     ),
     "POST /c/{slug:str}/join-requests/{request_id:str}": form(
         "/c/night-shift/join-requests/{waiting}", lacking=404, fields={"decision": "reject"}
+    ),
+    # It is decided by then, which the page says.
+    "POST /c/{slug:str}/join-requests": form(
+        lacking=404,
+        right=200,
+        unknown_path="/c/no-such-club",
+        fields={"decision": "reject", "request": "{waiting}"},
+    ),
+    "GET /c/{slug:str}/join-requests/{request_id:str}/delete": page(
+        "/c/night-shift/join-requests/{waiting}/delete", lacking=404
+    ),
+    "POST /c/{slug:str}/join-requests/{request_id:str}/delete": form(
+        "/c/night-shift/join-requests/{waiting}/delete", lacking=404
     ),
     "POST /c/{slug:str}/export": form(right=200, unknown_path="/c/no-such-club"),
     "GET /me/privacy": ACCOUNT_PAGE,

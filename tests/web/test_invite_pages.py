@@ -18,6 +18,8 @@ from lastcall.api.intake import Intake
 from lastcall.clubs.queries import roles_of
 from lastcall.db.base import Base
 from lastcall.db.ids import encode_id, new_id
+from lastcall.decisions.retention.controls import archive
+from lastcall.decisions.retention.kinds.join_request import JOIN_REQUEST
 from lastcall.people.tokens import new_token, token_hash
 
 Visit = Callable[..., Visitor]
@@ -283,3 +285,135 @@ async def test_a_persons_data_is_downloaded_and_erased_from_their_page(
     assert (await visit("staff").get("/me")).status_code == 401
     club = await visit("owner").post(f"{CLUB}/export")
     assert {"clubs", "staff_roles"} <= {json.loads(line)["table"] for line in club.text.splitlines()}
+
+
+async def test_whoever_used_an_invitation_sees_what_became_of_it_after_its_end_and_nobody_else_does(
+    world: World, site: Site, visit: Visit
+) -> None:
+    made = await invite(world, approves=False, max_uses=2)
+    path = f"/invites/{made.token}"
+    stranger = visit("stranger")
+    await stranger.post(path)
+    for end in ("revoked_at", "expires_at"):
+        await world.db.pool.execute(f"update invites set {end} = lastcall_now() where id = $1", made.id)
+        assert "Your request waits" in (await stranger.get(path)).text
+        for other in (visit(), visit("operator")):
+            answer = await other.get(path)
+            assert answer.status_code == 404
+            assert "This invitation cannot be used" in answer.text
+            assert "Night Shift" not in answer.text, "a stranger does not even learn of the club"
+
+
+async def test_an_invitation_for_several_is_used_once_by_each_and_then_is_used_up(
+    world: World, site: Site, visit: Visit
+) -> None:
+    made = await invite(world, max_uses=2)
+    path = f"/invites/{made.token}"
+    for who in ("stranger", "stranger", "operator"):
+        assert (await visit(who).post(path)).status_code == 303, who
+    assert (await visit("staff").get(path)).status_code == 404
+    owner = visit("owner")
+    assert "used 2 of 2 times" in (await owner.get(f"{CLUB}/staff/invites")).text
+    uses = (await owner.get(f"{CLUB}/staff/invites/{encode_id(made.id)}")).text
+    assert "Stranger" in uses
+    assert "Operator" in uses
+    assert "2 of 2 times" in uses
+
+
+async def test_the_page_never_leads_somebody_who_left_into_a_club_they_cannot_open(
+    world: World, site: Site, visit: Visit
+) -> None:
+    path = f"/invites/{(await invite(world)).token}"
+    stranger = visit("stranger")
+    await stranger.post(path)
+    await world.db.pool.execute(
+        "delete from staff_assignments where person_id = $1", world.actors["stranger"].person_id
+    )
+    for page in (path, "/requests"):
+        text = (await stranger.get(page)).text
+        assert f"{CLUB}/scheduled" not in text, page
+    assert "You are not on the staff of Night Shift" in (await stranger.get(path)).text
+    assert "not on its staff any more" in (await stranger.get("/requests")).text
+
+
+async def test_whoever_is_signed_in_under_another_address_is_told_which_and_comes_back(
+    world: World, site: Site, visit: Visit
+) -> None:
+    bound = f"/invites/{(await invite(world, email='somebody@else.example')).token}"
+    stranger = visit("stranger")
+    page = await stranger.get(bound)
+    assert "stranger@example.org" in page.text
+    assert bound in page.headers["set-cookie"], "the way back, for after the next sign-in"
+
+
+async def test_ones_requests_stand_on_one_page_with_their_end_and_what_was_said(
+    world: World, site: Site, visit: Visit
+) -> None:
+    stranger = visit("stranger")
+    assert "You asked nowhere" in (await stranger.get("/requests")).text
+    asked = await accept_invite(
+        world.db, world.actors["stranger"], (await invite(world, approves=False)).token
+    )
+    page = (await stranger.get("/requests")).text
+    assert "Waiting" in page
+    assert "Somebody of the club decides" in page
+    await archive(
+        world.db, world.actors["owner"], world.club_id, JOIN_REQUEST, asked.request_id, seen_version=0
+    )
+    assert same((await stranger.get("/requests")).text, "") == same(page, ""), "archived is not told"
+    club = {"club": encode_id(world.club_id)}
+    withdraw = f"/requests/{encode_id(asked.request_id)}/withdraw"
+    assert (await visit("operator").post(withdraw, club)).status_code == 404
+    assert (await stranger.post(withdraw, club)).headers["location"] == "/requests"
+    assert "Withdrawn" in (await stranger.get("/requests")).text
+    again = await accept_invite(
+        world.db, world.actors["stranger"], (await invite(world, approves=False)).token
+    )
+    await visit("owner").post(
+        f"{CLUB}/join-requests/{encode_id(again.request_id)}", {"decision": "reject", "note": "Next year."}
+    )
+    page = (await stranger.get("/requests")).text
+    assert "Turned down" in page
+    assert "Next year." in page
+    told = await site.mail.mail_to("stranger@example.org")
+    assert (told.subject, told.path) == ("Your request was decided", "/requests")
+    assert "Next year." not in told.text
+
+
+async def test_many_are_decided_at_once_and_each_refusal_is_told(
+    world: World, site: Site, visit: Visit
+) -> None:
+    asked = [
+        await accept_invite(world.db, world.actors[who], (await invite(world, approves=False)).token)
+        for who in ("stranger", "operator")
+    ]
+    owner = visit("owner")
+    first, second = [encode_id(one.request_id) for one in asked]
+    await owner.post(f"{CLUB}/join-requests/{first}", {"decision": "reject"})
+    answer = await owner.post(f"{CLUB}/join-requests", {"decision": "approve", "request": [first, second]})
+    assert answer.status_code == 200
+    assert "1 decided, 1 not." in answer.text
+    assert "This request is rejected already." in answer.text
+    statuses = await world.db.pool.fetch("select status from join_requests order by id")
+    assert [row["status"] for row in statuses] == ["rejected", "approved"]
+    empty = await owner.post(f"{CLUB}/join-requests", {"decision": "approve"})
+    assert empty.status_code == 422
+    assert (await owner.post(f"{CLUB}/join-requests/{second}/delete")).status_code == 409
+    assert (await owner.post(f"{CLUB}/join-requests/{first}/delete")).status_code == 303
+    assert await world.db.pool.fetchval("select count(*) from join_requests") == 1
+
+
+async def test_an_invitation_is_made_again_under_another_address(
+    world: World, site: Site, visit: Visit
+) -> None:
+    made = await invite(world, note="Bring a torch.", max_uses=3)
+    await accept_invite(world.db, world.actors["stranger"], made.token)
+    again = await visit("owner").post(f"{CLUB}/staff/invites/{encode_id(made.id)}/again")
+    found = re.search(r"/invites/([A-Za-z0-9_-]{43})", again.text)
+    assert found is not None
+    assert (await visit("operator").get(f"/invites/{made.token}")).status_code == 404
+    assert "Bring a torch." in (await visit("operator").get(f"/invites/{found[1]}")).text
+    rows = await world.db.pool.fetch("select max_uses, uses from invites order by id")
+    assert [tuple(row) for row in rows] == [(3, 1), (2, 0)], "the uses that were left"
+    await visit("owner").post(f"{CLUB}/staff/invites/revoke")
+    assert (await visit("operator").get(f"/invites/{found[1]}")).status_code == 404

@@ -18,7 +18,7 @@ from lastcall.access.policy import invite_unknown
 from lastcall.access.requests import RequestStatus
 from lastcall.access.tables import InviteUse, JoinRequest
 from lastcall.clubs.permissions import Permission
-from lastcall.clubs.policy import require, require_staff, standing_of
+from lastcall.clubs.policy import require, require_staff, standing, standing_of
 from lastcall.clubs.tables import StaffRole
 from lastcall.db.clock import NOW
 from lastcall.db.cursor import Cursor
@@ -84,6 +84,7 @@ class InviteSummary:
     invited_by: str
     is_by_viewer: bool
     is_viewer_owner: bool
+    is_viewer_staff: bool
     is_held: bool
     is_bound: bool
     is_for_viewer: bool
@@ -200,8 +201,8 @@ async def uses_of_invite(tx: Reader, actor: Actor, club_id: UUID, invite_id: UUI
     """Every use of an invite, the latest first, at most ``MOST_USES``. What became of the requests is only said to
     those who may see them (RET-19)."""
     await invite(tx, actor, club_id, invite_id)
-    standing = await standing_of(tx, actor, club_id, scope=Scope.READ)
-    may_see = standing.holds(Permission.DECIDE_ACCESS)
+    found = await standing_of(tx, actor, club_id, scope=Scope.READ)
+    may_see = found.holds(Permission.DECIDE_ACCESS)
     rows = await tx.execute(
         select(
             InviteUse.number,
@@ -234,10 +235,10 @@ async def uses_of_invite(tx: Reader, actor: Actor, club_id: UUID, invite_id: UUI
 
 async def _kinds_shown(tx: Reader, actor: Actor, club_id: UUID) -> frozenset[str]:
     """The kinds of invites that the actor may look at: all, or those for agents too."""
-    standing = await require_staff(tx, actor, club_id, scope=Scope.READ)
-    if standing.holds(Permission.MANAGE_STAFF):
+    found = await require_staff(tx, actor, club_id, scope=Scope.READ)
+    if found.holds(Permission.MANAGE_STAFF):
         return frozenset(InviteKind)
-    if standing.holds(Permission.MANAGE_AGENTS):
+    if found.holds(Permission.MANAGE_AGENTS):
         return frozenset({InviteKind.AGENT, InviteKind.BOTH})
     await require(tx, actor, club_id, Permission.MANAGE_STAFF, scope=Scope.READ)
     return frozenset()
@@ -302,8 +303,9 @@ async def invite_summary(db: Database, token: str, viewer: Actor | None) -> Invi
         if made is not None and made.id is None:
             raise invite_unknown()
         names = await role_names(tx, invite.club_id, set(invite.role_ids))
-        mine, held = None, frozenset[UUID]()
+        mine, held, is_staff = None, frozenset[UUID](), False
         if viewer is not None:
+            is_staff = (await standing(tx, invite.club_id, viewer.person_id)).is_staff
             held = await held_roles(tx, invite.club_id, viewer.person_id)
             mine = (await tx.execute(_ADDRESS, {"person_id": viewer.person_id})).one()
     return InviteSummary(
@@ -315,6 +317,7 @@ async def invite_summary(db: Database, token: str, viewer: Actor | None) -> Invi
         invited_by=invite.inviter,
         is_by_viewer=viewer is not None and invite.invited_by == viewer.person_id,
         is_viewer_owner=viewer is not None and invite.owner_id == viewer.person_id,
+        is_viewer_staff=is_staff,
         is_held=bool(invite.role_ids) and set(invite.role_ids) <= held,
         is_bound=invite.email is not None,
         is_for_viewer=invite.email is None

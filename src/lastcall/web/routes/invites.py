@@ -91,7 +91,7 @@ async def _page(request: PageRequest, web: Web, visitor: Visitor, token: str) ->
     await _count(request, web, visitor)
     summary = await _summary(web, visitor, token)
     answer = _show(request, web, token, summary)
-    if summary is not None and visitor.found is None:
+    if summary is not None and (visitor.found is None or not summary.is_for_viewer):
         answer.set_cookie(_way_back(web, token))
     return answer
 
