@@ -52,6 +52,7 @@ SETTINGS = {"name": "Night Shift", "slug": "night-shift", "zone": "UTC", "retent
 ONE_BAN = {"requestId": "walk-request-1", "payloads": [{"kind": "ban_member", "targetUserId": user(1)}]}
 EVENT = {"title": "Night", "zone": "UTC", "time": {"kind": "date_only", "date": "2030-01-01"}}
 ACCOUNT_LIMITS = {"requestsPerMinute": 6, "writesPerDay": 500, "capacity": 40, "reservedHeadroom": 4}
+KEEP_ONE = {"items": [{"kind": "join_request", "id": "{join_request_id}", "version": 0}]}
 SEEN = "{seen}"
 """The ``updatedAt`` of the thing in the address, as the walk reads it just before."""
 
@@ -91,6 +92,8 @@ LINES: dict[str, Line] = {
     "POST /clubs/{club}/join-requests/{join_request_id}/withdraw": Line(
         ACCESS, 409, lacking=404, who="guest"
     ),
+    "GET /clubs/{club}/retention/{item_kind}/{retained_id}": Line(READ, 200, lacking=404),
+    "POST /clubs/{club}/retention/{control}": Line(ACCESS, 200, lacking=200, body=KEEP_ONE),
     "GET /clubs/{club}/visibility": Line(READ, 200),
     "PUT /clubs/{club}/visibility/{category}": Line(CLUBS, 200, body={"audience": "owner", "seen": None}),
     "GET /clubs/{club}/activity": Line(READ, 200),

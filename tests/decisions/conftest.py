@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import count
 from pathlib import Path
+from typing import ClassVar
 from uuid import UUID
 
 import pytest
@@ -16,10 +17,19 @@ from structlog.typing import EventDict
 import lastcall.decisions
 from lastcall.access import listeners
 from lastcall.access.invites import InviteKind, create_invite
-from lastcall.access.requests import AgentSubject, record_join_request
+from lastcall.access.requests import (
+    Activity,
+    AgentSubject,
+    Decided,
+    RequestStatus,
+    record_join_request,
+    write_join_request_change,
+)
 from lastcall.clubs.service import add_club
 from lastcall.db.database import Database
 from lastcall.decisions.registration import register
+from lastcall.decisions.retention.kind import Kind
+from lastcall.decisions.retention.kinds.join_request import JOIN_REQUEST
 from lastcall.people.actor import Actor
 from lastcall.people.service import add_person
 
@@ -27,49 +37,84 @@ NINETY_DAYS = timedelta(days=90)
 SQL = Path(lastcall.decisions.__file__).parent / "sql"
 
 
+MANY = """
+with invited as (
+    insert into invites (club_id, id, token_hash, invited_by, expires_at)
+    select $1, gen_random_uuid(), sha256(uuid_send(gen_random_uuid())), $2, lastcall_now()
+    from generate_series(1, 40000) n
+    returning id
+), asked as (
+    insert into join_requests (club_id, id, invite_id, subject_kind, agent_name, status, activity_at, decided_at)
+    select $1, id, id, 'agent', 'agent', $3, lastcall_now() - interval '200 days',
+        case when $3 <> 'pending_approval' then lastcall_now() end
+    from invited
+    returning id
+)
+insert into retention (
+    club_id, id, join_request_id, archived_at, archived_reason, archived_by_kind, archive_version,
+    source_activity_at
+)
+select $1, id, id, lastcall_now(), 'idle', 'system', 1, lastcall_now() from asked where $3 = 'pending_approval'
+"""
+
+
 @dataclass
 class Door:
-    """Makes join requests in one club."""
+    """Makes items of one kind in one club: here join requests."""
 
     db: Database
     owner: Actor
     club_id: UUID
     _names: Iterator[int] = field(default_factory=count)
 
+    kind: ClassVar[Kind] = JOIN_REQUEST
+    many: ClassVar[str] = MANY
+
     async def invite(self) -> UUID:
         """An invite that nobody used."""
         return await agent_invite(self.db, self.owner, self.club_id)
 
+    async def decide(self, item_id: UUID, status: str = "rejected") -> None:
+        """Somebody decides it."""
+        decided = RequestStatus.APPROVED if status == "approved" else RequestStatus.REJECTED
+        await self.change(item_id, Decided(decided))
+
+    async def move(self, item_id: UUID) -> None:
+        """Whoever asks does something."""
+        await self.change(item_id, Activity())
+
+    async def change(self, item_id: UUID, change: Decided | Activity) -> None:
+        """One change of a join request."""
+        await write_join_request_change(self.db, self.owner, self.club_id, item_id, change)
+
     async def waits(self, activity_at: datetime, invite_id: UUID | None = None) -> UUID:
-        """A pending request whose last activity was then."""
+        """A pending item whose last activity was then."""
         invite_id = invite_id or await self.invite()
         subject = AgentSubject(f"agent {next(self._names)}")
         return await record_join_request(self.db, self.club_id, invite_id, subject, activity_at=activity_at)
 
     async def waits_since(self, age: timedelta) -> UUID:
-        """A pending request whose last activity was so long ago, by the database's clock."""
+        """A pending item whose last activity was so long ago, by the database's clock."""
         now: datetime = await self.db.pool.fetchval("select lastcall_now()")
         return await self.waits(now - age)
 
     async def overdue(self, by: timedelta = timedelta(minutes=1)) -> UUID:
-        """A pending request that was due so long ago."""
+        """A pending item that was due so long ago."""
         return await self.waits_since(NINETY_DAYS + by)
 
-    async def due_at(self, request_id: UUID) -> datetime | None:
+    async def due_at(self, item_id: UUID) -> datetime | None:
         """What is scheduled for it."""
         due: datetime | None = await self.db.pool.fetchval(
-            "select archive_due_at from join_requests where club_id = $1 and id = $2",
+            f"select archive_due_at from {self.kind.table.name} where club_id = $1 and id = $2",
             self.club_id,
-            request_id,
+            item_id,
         )
         return due
 
-    async def archived_at(self, request_id: UUID) -> datetime | None:
+    async def archived_at(self, item_id: UUID) -> datetime | None:
         """When it was archived, if it was."""
         archived: datetime | None = await self.db.pool.fetchval(
-            "select archived_at from retention where club_id = $1 and join_request_id = $2",
-            self.club_id,
-            request_id,
+            "select archived_at from retention where club_id = $1 and id = $2", self.club_id, item_id
         )
         return archived
 
@@ -80,12 +125,14 @@ class Door:
         )
         return number
 
-    async def break_row(self, *request_ids: UUID) -> None:
+    async def past(self, status: str) -> None:
+        """Forty thousand items that are not due: decided ones, or pending ones that are archived."""
+        await self.db.pool.execute(self.many, self.club_id, self.owner.person_id, status)
+
+    async def break_row(self, *item_ids: UUID) -> None:
         """From now on the archive of these fails in the database, as a damaged row's would."""
-        ids = ", ".join(f"'{request_id}'" for request_id in request_ids)
-        await self.db.pool.execute(
-            f"alter table retention add constraint broken check (join_request_id not in ({ids}))"
-        )
+        ids = ", ".join(f"'{item_id}'" for item_id in item_ids)
+        await self.db.pool.execute(f"alter table retention add constraint broken check (id not in ({ids}))")
 
     async def repair_rows(self) -> None:
         """Undo ``break_row``."""
@@ -97,10 +144,14 @@ async def agent_invite(database: Database, owner: Actor, club_id: UUID) -> UUID:
     return (await create_invite(database, owner, club_id, (), kind=InviteKind.AGENT)).id
 
 
-async def open_door(database: Database, slug: str = "attic") -> Door:
+DOORS: dict[str, type[Door]] = {JOIN_REQUEST.name: Door}
+"""By the name of their kind: what holds for one kind holds for all (RET-15)."""
+
+
+async def open_door(database: Database, slug: str = "attic", made: type[Door] = Door) -> Door:
     """A new club with an owner of its own."""
     owner = Actor(await add_person(database, f"{slug}@example.org", "Owner"), "Owner", is_operator=False)
-    return Door(database, owner, await add_club(database, None, "Club", slug, "UTC", owner.person_id))
+    return made(database, owner, await add_club(database, None, "Club", slug, "UTC", owner.person_id))
 
 
 @pytest.fixture(autouse=True)
@@ -110,8 +161,16 @@ def logs() -> Iterator[list[EventDict]]:
         yield captured
 
 
+@pytest.fixture(params=DOORS.values(), ids=DOORS)
+async def door(database: Database, request: pytest.FixtureRequest) -> Door:
+    """Where items of each kind in turn are made."""
+    register()
+    return await open_door(database, made=request.param)
+
+
 @pytest.fixture
-async def door(database: Database) -> Door:
+async def front_door(database: Database) -> Door:
+    """Where join requests alone are made, for what has nothing to do with their kind."""
     register()
     return await open_door(database)
 
@@ -129,6 +188,7 @@ def unregistered() -> Iterator[None]:
 
 async def replace_in_routine(database: Database, file: str, old: str, new: str) -> None:
     """Take a guard out of a routine in this test's database."""
-    sql = (SQL / file).read_text(encoding="utf-8")
+    (path,) = SQL.glob(file)
+    sql = path.read_text(encoding="utf-8")
     assert sql.count(old) == 1, f"{file} no longer holds {old!r} once"
     await database.pool.execute(sql.replace(old, new))

@@ -16,7 +16,6 @@ from lastcall.clubs.staff import assign_role
 from lastcall.db.database import Database
 from lastcall.db.ids import new_id
 from lastcall.decisions.retention.controls import archive, keep, revive, unkeep
-from lastcall.decisions.retention.kinds.join_request import JOIN_REQUEST
 from lastcall.decisions.retention.view import UNSEEN, retention_of
 from lastcall.errors import Conflict, NotAllowed, NotFound
 from lastcall.people.actor import Actor
@@ -38,7 +37,7 @@ async def staff(database: Database, door: Door, *permissions: Permission) -> Act
 
 async def kept(database: Database, door: Door, request: UUID, seen: int, *, value: bool = True) -> int:
     act = keep if value else unkeep
-    view = await act(database, door.owner, door.club_id, JOIN_REQUEST, request, seen_version=seen)
+    view = await act(database, door.owner, door.club_id, door.kind, request, seen_version=seen)
     return view.version
 
 
@@ -51,10 +50,10 @@ async def test_a_request_that_nobody_looked_at_is_kept_and_archived_like_any_oth
     assert await kept(database, door, request, 0) == 1
     activity, recorded = await database.pool.fetchrow(
         "select j.activity_at, r.source_activity_at"
-        " from join_requests j join retention r on r.join_request_id = j.id"
+        f" from {door.kind.table.name} j join retention r on r.id = j.id"
     )
     assert activity == recorded
-    archived = await archive(database, door.owner, door.club_id, JOIN_REQUEST, request, seen_version=1)
+    archived = await archive(database, door.owner, door.club_id, door.kind, request, seen_version=1)
     assert (archived.keep, archived.archived_reason, archived.version) == (True, "manual", 2)
     assert archived.archive_version == 1
     assert await door.due_at(request) is None
@@ -74,8 +73,8 @@ async def test_the_same_value_again_changes_nothing_and_is_not_logged(database: 
     assert await kept(database, door, request, 0, value=False) == 0
     assert await kept(database, door, request, 0) == 1
     assert await kept(database, door, request, 1) == 1
-    first = await archive(database, door.owner, door.club_id, JOIN_REQUEST, request, seen_version=1)
-    assert await archive(database, door.owner, door.club_id, JOIN_REQUEST, request, seen_version=2) == first
+    first = await archive(database, door.owner, door.club_id, door.kind, request, seen_version=1)
+    assert await archive(database, door.owner, door.club_id, door.kind, request, seen_version=2) == first
     actions = await database.pool.fetch(
         "select action from activity_log where action like 'retention%' order by id"
     )
@@ -89,7 +88,7 @@ async def test_what_moved_since_it_was_seen_is_answered_with_the_fresh_row(
     await kept(database, door, request, 0)
     for act in (keep, unkeep, archive, revive):
         with pytest.raises(Conflict) as refused:
-            await act(database, door.owner, door.club_id, JOIN_REQUEST, request, seen_version=0)
+            await act(database, door.owner, door.club_id, door.kind, request, seen_version=0)
         assert refused.value.fresh.version == 1
         assert refused.value.fresh.keep
 
@@ -99,9 +98,9 @@ async def test_of_two_people_at_once_the_second_gets_a_conflict(database: Databa
     async with database.transaction() as tx:
         await kept(database, door, request, 0)
         second = asyncio.create_task(
-            archive(database, door.owner, door.club_id, JOIN_REQUEST, request, seen_version=0)
+            archive(database, door.owner, door.club_id, door.kind, request, seen_version=0)
         )
-        await wait_until_blocked(database, "join_requests", by=tx.raw.get_server_pid())
+        await wait_until_blocked(database, door.kind.table.name, by=tx.raw.get_server_pid())
     with pytest.raises(Conflict) as refused:
         await second
     assert refused.value.fresh.keep
@@ -118,17 +117,17 @@ async def test_unknown_and_hidden_look_the_same_and_reading_alone_may_not_change
     refusals = []
     for actor, target in ((blind, request), (stranger, request), (door.owner, new_id())):
         with pytest.raises(NotFound) as refused:
-            await archive(database, actor, door.club_id, JOIN_REQUEST, target, seen_version=0)
+            await archive(database, actor, door.club_id, door.kind, target, seen_version=0)
         refusals.append((refused.value.code, refused.value.sentence))
     assert len(set(refusals)) == 1
     with pytest.raises(NotFound):
-        await archive(database, stranger, elsewhere.club_id, JOIN_REQUEST, request, seen_version=0)
+        await archive(database, stranger, elsewhere.club_id, door.kind, request, seen_version=0)
     reader = await staff(database, door, Permission.DECIDE_ACCESS)
     with pytest.raises(NotAllowed):
-        await archive(database, reader, door.club_id, JOIN_REQUEST, request, seen_version=0)
+        await archive(database, reader, door.club_id, door.kind, request, seen_version=0)
     assert await door.archived_at(request) is None
     both = await staff(database, door, Permission.DECIDE_ACCESS, Permission.MANAGE_RETENTION)
-    await archive(database, both, door.club_id, JOIN_REQUEST, request, seen_version=0)
+    await archive(database, both, door.club_id, door.kind, request, seen_version=0)
     assert await door.archived_at(request) is not None
 
 
@@ -142,6 +141,7 @@ async def test_unknown_and_hidden_look_the_same_and_reading_alone_may_not_change
         "archived_at = now(), archived_reason = 'idle', archived_by_kind = 'agent'",
         "archive_version = 9",
         "join_request_id = null",
+        "id = club_id",
     ],
 )
 async def test_the_schema_refuses_half_an_archive(database: Database, door: Door, values: str) -> None:
@@ -154,5 +154,5 @@ async def test_the_schema_refuses_half_an_archive(database: Database, door: Door
 async def test_retention_goes_with_its_request(database: Database, door: Door) -> None:
     request = await door.overdue()
     await kept(database, door, request, 0)
-    await database.pool.execute("delete from join_requests where id = $1", request)
+    await database.pool.execute(f"delete from {door.kind.table.name} where id = $1", request)
     assert await database.pool.fetchval("select count(*) from retention") == 0

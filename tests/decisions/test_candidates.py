@@ -4,44 +4,33 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-import asyncpg
 import pytest
-from tests.decisions.conftest import NINETY_DAYS, Door, agent_invite, open_door, replace_in_routine
+from tests.decisions.conftest import Door, open_door, replace_in_routine
 
-from lastcall.access.requests import (
-    Activity,
-    AgentSubject,
-    Decided,
-    RequestStatus,
-    record_join_request,
-    write_join_request_change,
-)
 from lastcall.db.database import Database
-from lastcall.db.ids import new_id
 from lastcall.db.transaction import Transaction
 from lastcall.deadlines.owner import Done, Stop
 from lastcall.decisions.retention.controls import archive, keep, unkeep
-from lastcall.decisions.retention.kinds.join_request import JOIN_REQUEST
 from lastcall.decisions.retention.sweep import DueItems, retention_owner
 from lastcall.testing.locks import wait_until_blocked
 
-SETTLE = "5_settle_join_request.sql"
 LOCK = "    for no key update;\n    if not found then"
 
 
-async def sweep(database: Database) -> int:
+async def sweep(door: Door) -> int:
     """One whole cycle; how many rows it settled."""
-    result = await retention_owner(database, JOIN_REQUEST).run_pass(Stop())
+    result = await retention_owner(door.db, door.kind).run_pass(Stop())
     assert isinstance(result, Done), result
     return result.done
 
 
-async def next_deadline(database: Database) -> datetime | None:
-    return (await DueItems(database, JOIN_REQUEST).next_deadline()).deadline
+async def next_deadline(door: Door) -> datetime | None:
+    return (await DueItems(door.db, door.kind).next_deadline()).deadline
 
 
 @pytest.mark.clause("RET-01")
@@ -50,20 +39,18 @@ async def test_a_pending_request_of_an_active_club_is_a_candidate_and_others_are
 ) -> None:
     waiting = await door.overdue()
     decided = await door.overdue()
-    await write_join_request_change(
-        database, door.owner, door.club_id, decided, Decided(RequestStatus.REJECTED)
-    )
-    elsewhere = await open_door(database, "cellar")
+    await door.decide(decided)
+    elsewhere = await open_door(database, "cellar", type(door))
     paused = await elsewhere.overdue()
     await database.pool.execute(
         "update clubs set state = 'paused', paused_at = lastcall_now(), pause_reason = 'manual' where id = $1",
         elsewhere.club_id,
     )
-    never = await open_door(database, "vault")
+    never = await open_door(database, "vault", type(door))
     kept_for_ever = await never.overdue()
     await database.pool.execute("update clubs set retention_days = null where id = $1", never.club_id)
 
-    await sweep(database)
+    await sweep(door)
 
     assert await door.archived_at(waiting) is not None
     assert await door.archived_at(decided) is None
@@ -71,92 +58,48 @@ async def test_a_pending_request_of_an_active_club_is_a_candidate_and_others_are
     assert await never.archived_at(kept_for_ever) is None
 
 
-@pytest.mark.clause("RET-01")
-async def test_no_request_can_carry_the_invite_of_another_club(database: Database, door: Door) -> None:
-    elsewhere = await open_door(database, "cellar")
-    invite_id = await agent_invite(database, elsewhere.owner, elsewhere.club_id)
-    with pytest.raises(asyncpg.ForeignKeyViolationError):
-        await database.pool.execute(
-            "insert into join_requests (club_id, id, invite_id, subject_kind, agent_name)"
-            " values ($1, $2, $3, 'agent', 'x')",
-            door.club_id,
-            new_id(),
-            invite_id,
-        )
-
-
 @pytest.mark.clause("RET-02")
 async def test_kept_and_archived_requests_schedule_nothing(database: Database, door: Door) -> None:
     kept, archived = await door.overdue(), await door.waits_since(timedelta(days=3))
-    await keep(database, door.owner, door.club_id, JOIN_REQUEST, kept, seen_version=0)
-    await archive(database, door.owner, door.club_id, JOIN_REQUEST, archived, seen_version=0)
-    assert await next_deadline(database) is None
-    assert await DueItems(database, JOIN_REQUEST).boundary() is None
-    assert await sweep(database) == 0
-    await unkeep(database, door.owner, door.club_id, JOIN_REQUEST, kept, seen_version=1)
-    assert await next_deadline(database) is not None
-    assert await sweep(database) == 1
-
-
-@pytest.mark.clause("RET-03")
-async def test_an_invites_expiry_and_revocation_stop_no_retention(database: Database, door: Door) -> None:
-    now = await database.pool.fetchval("select lastcall_now()")
-    requests = []
-    for end in ("revoked_at", "expires_at"):
-        invite_id = await agent_invite(database, door.owner, door.club_id)
-        requests.append(
-            await record_join_request(
-                database,
-                door.club_id,
-                invite_id,
-                AgentSubject("agent"),
-                activity_at=now - NINETY_DAYS,
-            )
-        )
-        if end == "revoked_at":
-            await database.pool.execute(
-                "update invites set revoked_at = lastcall_now() where id = $1", invite_id
-            )
-        else:
-            await database.pool.execute(
-                "update invites set expires_at = lastcall_now() - interval '1 day' where id = $1", invite_id
-            )
-    assert await next_deadline(database) is not None
-    await sweep(database)
-    for request_id in requests:
-        assert await door.archived_at(request_id) is not None
+    await keep(database, door.owner, door.club_id, door.kind, kept, seen_version=0)
+    await archive(database, door.owner, door.club_id, door.kind, archived, seen_version=0)
+    assert await next_deadline(door) is None
+    assert await DueItems(database, door.kind).boundary() is None
+    assert await sweep(door) == 0
+    await unkeep(database, door.owner, door.club_id, door.kind, kept, seen_version=1)
+    assert await next_deadline(door) is not None
+    assert await sweep(door) == 1
 
 
 Writer = Callable[[Transaction, Database, Door, UUID], Awaitable[Any]]
 
 
 async def decides(_tx: Transaction, db: Database, door: Door, request: UUID) -> None:
-    change = Decided(RequestStatus.APPROVED)
-    await write_join_request_change(db, door.owner, door.club_id, request, change)
+    await replace(door, db=db).decide(request)
 
 
 async def moves_activity(_tx: Transaction, db: Database, door: Door, request: UUID) -> None:
-    await write_join_request_change(db, door.owner, door.club_id, request, Activity())
+    await replace(door, db=db).move(request)
 
 
 async def keeps(_tx: Transaction, db: Database, door: Door, request: UUID) -> None:
-    await keep(db, door.owner, door.club_id, JOIN_REQUEST, request, seen_version=0)
+    await keep(db, door.owner, door.club_id, door.kind, request, seen_version=0)
 
 
 async def archives(_tx: Transaction, db: Database, door: Door, request: UUID) -> None:
-    await archive(db, door.owner, door.club_id, JOIN_REQUEST, request, seen_version=0)
+    await archive(db, door.owner, door.club_id, door.kind, request, seen_version=0)
 
 
 async def pauses_the_club(tx: Transaction, _db: Database, door: Door, request: UUID) -> None:
-    await tx.raw.execute("select from join_requests where id = $1 for no key update", request)
+    await tx.raw.execute(f"select from {door.kind.table.name} where id = $1 for no key update", request)
     await tx.raw.execute(
         "update clubs set state = 'paused', paused_at = lastcall_now(), pause_reason = 'manual' where id = $1",
         door.club_id,
     )
 
 
-async def deletes(tx: Transaction, _db: Database, _door: Door, request: UUID) -> None:
-    await tx.raw.execute("delete from join_requests where id = $1", request)
+async def deletes(tx: Transaction, _db: Database, door: Door, request: UUID) -> None:
+    await tx.raw.execute(f"delete from {door.kind.table.name} where id = $1", request)
 
 
 @pytest.mark.clause("RET-10", "RET-11")
@@ -167,12 +110,12 @@ async def test_a_writer_that_wins_the_lock_is_seen_by_the_sweep_that_waited_for_
     request = await door.overdue()
     async with database.transaction() as tx:
         await writer(tx, database, door, request)
-        sweeping = asyncio.create_task(sweep(database))
-        await wait_until_blocked(database, "settle_join_request", by=tx.raw.get_server_pid())
+        sweeping = asyncio.create_task(sweep(door))
+        await wait_until_blocked(database, f"settle_{door.kind.name}", by=tx.raw.get_server_pid())
     await sweeping
     reasons = await database.pool.fetch("select archived_reason from retention where archived_at is not null")
     assert [row["archived_reason"] for row in reasons] == (["manual"] if writer is archives else [])
-    assert await DueItems(database, JOIN_REQUEST).boundary() is None, "what was refused is not found again"
+    assert await DueItems(database, door.kind).boundary() is None, "what was refused is not found again"
 
 
 @pytest.mark.clause("RET-21")
@@ -181,9 +124,9 @@ async def test_the_sweep_really_waits_for_the_row_lock(database: Database, door:
     request = await door.overdue()
     async with database.transaction() as tx:
         await moves_activity(tx, database, door, request)
-        sweeping = asyncio.create_task(sweep(database))
+        sweeping = asyncio.create_task(sweep(door))
         # The writer lets go only once the server itself reports that the sweep waits for it.
-        await wait_until_blocked(database, "settle_join_request", by=tx.raw.get_server_pid())
+        await wait_until_blocked(database, f"settle_{door.kind.name}", by=tx.raw.get_server_pid())
         assert not sweeping.done()
     await sweeping
     assert await door.archived_at(request) is None
@@ -193,13 +136,13 @@ async def test_the_sweep_really_waits_for_the_row_lock(database: Database, door:
 async def test_twin_without_the_lock_clause_the_sweep_judges_before_it_waits_and_archives_what_just_moved(
     database: Database, door: Door
 ) -> None:
-    await replace_in_routine(database, SETTLE, LOCK, "    ;\n    if not found then")
+    await replace_in_routine(database, f"*_settle_{door.kind.name}.sql", LOCK, "    ;\n    if not found then")
     request = await door.overdue()
     async with database.transaction() as tx:
         await moves_activity(tx, database, door, request)
-        sweeping = asyncio.create_task(sweep(database))
+        sweeping = asyncio.create_task(sweep(door))
         # It still waits, but only where it writes: by then it has judged what was there before the writer.
-        await wait_until_blocked(database, "settle_join_request", by=tx.raw.get_server_pid())
+        await wait_until_blocked(database, f"settle_{door.kind.name}", by=tx.raw.get_server_pid())
     await sweeping
     assert await door.archived_at(request) is not None
 
@@ -207,22 +150,22 @@ async def test_twin_without_the_lock_clause_the_sweep_judges_before_it_waits_and
 async def test_twin_one_statement_that_locks_and_judges_archives_what_was_just_kept(
     database: Database, door: Door
 ) -> None:
-    sql = """
-        create or replace function settle_join_request(p_club uuid, p_id uuid, p_log_id uuid)
+    sql = f"""
+        create or replace function settle_{door.kind.name}(p_club uuid, p_id uuid, p_log_id uuid)
         returns text language plpgsql as $$
         begin
             with judged as materialized (
                 select j.activity_at
-                from join_requests j
+                from {door.kind.table.name} j
                 join clubs c on c.id = j.club_id and c.state = 'active'
                 left join retention r on r.club_id = j.club_id and r.id = j.id
-                where j.club_id = p_club and j.id = p_id and j.status = 'pending_approval'
+                where j.club_id = p_club and j.id = p_id and j.status = '{door.kind.pending}'
                   and r.keep is not true and r.archived_at is null
                   and j.activity_at + make_interval(hours => 24 * c.retention_days) <= (select lastcall_now())
                 for no key update of j
             )
             insert into retention as r (
-                club_id, id, join_request_id, archived_at, archived_reason, archived_by_kind,
+                club_id, id, {door.kind.name}_id, archived_at, archived_reason, archived_by_kind,
                 archive_version, source_activity_at
             )
             select p_club, p_id, p_id, lastcall_now(), 'idle', 'system', 1, judged.activity_at
@@ -240,7 +183,7 @@ async def test_twin_one_statement_that_locks_and_judges_archives_what_was_just_k
         request = await door.overdue()
         async with database.transaction() as tx:
             await keeps(tx, database, door, request)
-            sweeping = asyncio.create_task(sweep(database))
-            await wait_until_blocked(database, "settle_join_request", by=tx.raw.get_server_pid())
+            sweeping = asyncio.create_task(sweep(door))
+            await wait_until_blocked(database, f"settle_{door.kind.name}", by=tx.raw.get_server_pid())
         await sweeping
         assert (await door.archived_at(request) is not None) is one_statement

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from tests.decisions.conftest import NINETY_DAYS, Door
 
 from lastcall.db.database import Database
-from lastcall.decisions.retention.kinds.join_request import JOIN_REQUEST
 from lastcall.decisions.retention.sweep import DueItems
 from lastcall.testing.clock import TestClock
 
@@ -32,7 +31,7 @@ async def test_the_deadline_is_ninety_days_on_rounded_up_to_the_millisecond(
     await test_clock.freeze(activity)
     await door.waits(activity + timedelta(hours=1))
     await door.waits(activity)
-    source = DueItems(database, JOIN_REQUEST)
+    source = DueItems(database, door.kind)
 
     reading = await source.next_deadline()
 
@@ -75,7 +74,7 @@ async def test_twin_rounding_down_wakes_before_anything_is_due(
     )
     activity = await test_clock.freeze(EVENING + timedelta(microseconds=1))
     await door.waits(activity)
-    source = DueItems(database, JOIN_REQUEST)
+    source = DueItems(database, door.kind)
     deadline = (await source.next_deadline()).deadline
     assert deadline is not None
     await test_clock.freeze(deadline)
@@ -86,30 +85,9 @@ async def test_a_signal_carries_the_rounded_deadline(database: Database, door: D
     signals: list[Any] = []
     database.bus.subscribe(object, signals.append)
     request = await door.waits(EVENING + timedelta(microseconds=1))
-    deadlines = [s.deadline for s in signals if getattr(s, "owner", None) == "join_request_retention"]
+    deadlines = [s.deadline for s in signals if getattr(s, "owner", None) == door.kind.owner]
     assert set(deadlines) == {EVENING + NINETY_DAYS + timedelta(milliseconds=1)}
     assert await door.due_at(request) == EVENING + NINETY_DAYS + timedelta(microseconds=1)
-
-
-MANY = """
-with invited as (
-    insert into invites (club_id, id, token_hash, invited_by, expires_at)
-    select $1, gen_random_uuid(), sha256(uuid_send(gen_random_uuid())), $2, lastcall_now()
-    from generate_series(1, 40000) n
-    returning id
-), asked as (
-    insert into join_requests (club_id, id, invite_id, subject_kind, agent_name, status, activity_at, decided_at)
-    select $1, id, id, 'agent', 'agent', $3, lastcall_now() - interval '200 days',
-        case when $3 <> 'pending_approval' then lastcall_now() end
-    from invited
-    returning id
-)
-insert into retention (
-    club_id, id, join_request_id, archived_at, archived_reason, archived_by_kind, archive_version,
-    source_activity_at
-)
-select $1, id, id, lastcall_now(), 'idle', 'system', 1, lastcall_now() from asked where $3 = 'pending_approval'
-"""
 
 
 def nodes(plan: dict[str, Any]) -> list[dict[str, Any]]:
@@ -133,27 +111,28 @@ async def explain(database: Database, statement: str, *arguments: object) -> dic
 
 @pytest.mark.clause("RET-05", "RET-20")
 @pytest.mark.postgres15
-@pytest.mark.parametrize("history", ["rejected", "pending_approval"], ids=["resolved", "archived"])
+@pytest.mark.parametrize("is_pending", [False, True], ids=["resolved", "archived"])
 async def test_forty_thousand_requests_that_are_not_due_are_never_walked(
-    database: Database, door: Door, history: str
+    database: Database, door: Door, is_pending: bool
 ) -> None:
-    await database.pool.execute(MANY, door.club_id, door.owner.person_id, history)
+    table = door.kind.table.name
+    await door.past(door.kind.pending if is_pending else "rejected")
     request = await door.overdue()
-    await database.pool.execute("vacuum analyze join_requests")
+    await database.pool.execute(f"vacuum analyze {table}")
     due = await door.due_at(request)
     assert due is not None
     statements: list[tuple[str, tuple[object, ...], int]] = [
-        (JOIN_REQUEST.order.next_deadline, (), 1),
-        (JOIN_REQUEST.order.next_deadline_beyond, (due - MICROSECOND, request), 1),
-        (JOIN_REQUEST.order.boundary, (), 1),
-        (JOIN_REQUEST.order.page, (due - MICROSECOND, request, due, request, 100), 1),
+        (door.kind.order.next_deadline, (), 1),
+        (door.kind.order.next_deadline_beyond, (due - MICROSECOND, request), 1),
+        (door.kind.order.boundary, (), 1),
+        (door.kind.order.page, (due - MICROSECOND, request, due, request, 100), 1),
     ]
     for statement, arguments, found in statements:
         plan = await explain(database, statement, *arguments)
         scans = [node for node in nodes(plan) if "Relation Name" in node]
-        scans = [node for node in scans if node["Relation Name"] == "join_requests"]
-        assert [node["Index Name"] for node in scans] == ["join_requests_archive_due_at_idx"], statement
+        scans = [node for node in scans if node["Relation Name"] == table]
+        assert [node["Index Name"] for node in scans] == [f"{table}_archive_due_at_idx"], statement
         assert scans[0]["Actual Rows"] == found
         assert scans[0].get("Rows Removed by Filter", 0) == 0
         assert scans[0]["Shared Hit Blocks"] + scans[0]["Shared Read Blocks"] <= 8, statement
-    assert (await DueItems(database, JOIN_REQUEST).next_deadline()).deadline is not None
+    assert (await DueItems(database, door.kind).next_deadline()).deadline is not None

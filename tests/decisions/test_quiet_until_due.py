@@ -8,13 +8,11 @@ from datetime import datetime, timedelta
 import pytest
 from tests.decisions.conftest import NINETY_DAYS, Door
 
-from lastcall.access.requests import Decided, RequestStatus, write_join_request_change
 from lastcall.clock import SYSTEM_CLOCK, Clock
 from lastcall.db.database import Database
 from lastcall.deadlines.lane import OwnerStatus
 from lastcall.deadlines.scheduler import Scheduler
 from lastcall.decisions.retention.controls import archive, keep
-from lastcall.decisions.retention.kinds.join_request import JOIN_REQUEST
 from lastcall.decisions.retention.sweep import retention_owner
 from lastcall.testing.fake_clock import FakeClock
 from lastcall.testing.quiet import assert_quiet
@@ -24,13 +22,13 @@ from lastcall.testing.waiting import eventually
 class Running:
     """A scheduler with the one owner, and what it says of it."""
 
-    def __init__(self, database: Database) -> None:
-        self.database = database
+    def __init__(self, door: Door) -> None:
+        self.door = door
         self.schedulers: list[Scheduler] = []
 
     async def start(self, clock: Clock = SYSTEM_CLOCK) -> Scheduler:
         """A new process: everything it knows comes from the rows."""
-        scheduler = Scheduler(self.database, [retention_owner(self.database, JOIN_REQUEST, clock)], clock)
+        scheduler = Scheduler(self.door.db, [retention_owner(self.door.db, self.door.kind, clock)], clock)
         self.schedulers.append(scheduler)
         await scheduler.start()
         await eventually(lambda: self.status.reads and not self.status.running)
@@ -43,8 +41,8 @@ class Running:
 
 
 @pytest.fixture
-async def running(database: Database) -> AsyncIterator[Running]:
-    made = Running(database)
+async def running(door: Door) -> AsyncIterator[Running]:
+    made = Running(door)
     yield made
     for scheduler in made.schedulers:
         await scheduler.stop()
@@ -60,10 +58,9 @@ async def test_with_no_candidate_nothing_is_sent_until_a_signal_comes(
     database: Database, door: Door, running: Running
 ) -> None:
     kept, archived, decided = [await door.overdue() for _ in range(3)]
-    await keep(database, door.owner, door.club_id, JOIN_REQUEST, kept, seen_version=0)
-    await archive(database, door.owner, door.club_id, JOIN_REQUEST, archived, seen_version=0)
-    change = Decided(RequestStatus.REJECTED)
-    await write_join_request_change(database, door.owner, door.club_id, decided, change)
+    await keep(database, door.owner, door.club_id, door.kind, kept, seen_version=0)
+    await archive(database, door.owner, door.club_id, door.kind, archived, seen_version=0)
+    await door.decide(decided)
     await running.start()
     assert running.status.deadline is None
 

@@ -19,7 +19,6 @@ from lastcall.deadlines.scheduler import Scheduler
 from lastcall.deadlines.signals import Signal
 from lastcall.decisions.retention import refreshes
 from lastcall.decisions.retention.controls import keep
-from lastcall.decisions.retention.kinds.join_request import JOIN_REQUEST
 from lastcall.decisions.retention.refreshes import RETENTION_REFRESH, retention_refresh_owner
 from lastcall.decisions.retention.sweep import DueItems, retention_owner
 from lastcall.testing.waiting import eventually
@@ -85,8 +84,8 @@ async def test_the_change_signals_and_the_new_earliest_deadline_travels_with_the
     assert [signal.owner for signal in signals] == [RETENTION_REFRESH]
     assert signals[0].deadline is not None
     await refresh_all(database)
-    assert signals[1].owner == JOIN_REQUEST.owner
-    assert signals[1].deadline == (await DueItems(database, JOIN_REQUEST).next_deadline()).deadline
+    assert signals[1].owner == door.kind.owner
+    assert signals[1].deadline == (await DueItems(database, door.kind).next_deadline()).deadline
 
 
 async def test_many_requests_follow_in_pages_and_a_change_meanwhile_begins_anew(
@@ -96,8 +95,8 @@ async def test_many_requests_follow_in_pages_and_a_change_meanwhile_begins_anew(
     now: datetime = await database.pool.fetchval("select lastcall_now()")
     requests = [await door.waits(now) for _ in range(5)]
     kept = requests[2]
-    await keep(database, door.owner, door.club_id, JOIN_REQUEST, kept, seen_version=0)
-    other = await open_door(database, "cellar")
+    await keep(database, door.owner, door.club_id, door.kind, kept, seen_version=0)
+    other = await open_door(database, "cellar", type(door))
     untouched = await other.waits(now)
     await set_days(door, 30)
     source = refreshes.RetentionRefreshes(database)
@@ -123,9 +122,7 @@ async def test_what_is_overdue_when_its_club_resumes_is_archived_by_the_schedule
 ) -> None:
     request = await door.overdue()
     await pause_club(database, None, door.club_id)
-    scheduler = Scheduler(
-        database, [retention_refresh_owner(database), retention_owner(database, JOIN_REQUEST)]
-    )
+    scheduler = Scheduler(database, [retention_refresh_owner(database), retention_owner(database, door.kind)])
     await scheduler.start()
     try:
 

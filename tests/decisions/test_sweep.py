@@ -8,11 +8,9 @@ from datetime import datetime, timedelta
 import pytest
 from tests.decisions.conftest import NINETY_DAYS, Door
 
-from lastcall.access.requests import Activity, Decided, RequestStatus, write_join_request_change
 from lastcall.db.database import Database
 from lastcall.deadlines.owner import Done, Failed, More, PassResult, Stop
 from lastcall.deadlines.sweep import SweepOwner
-from lastcall.decisions.retention.kinds.join_request import JOIN_REQUEST
 from lastcall.decisions.retention.sweep import retention_owner
 
 
@@ -36,7 +34,7 @@ async def test_a_pass_attempts_a_hundred_rows_and_a_full_page_goes_on_at_once(
     moment = await long_ago(database)
     for _ in range(101):
         await door.waits(moment)
-    owner = retention_owner(database, JOIN_REQUEST)
+    owner = retention_owner(database, door.kind)
     assert await owner.run_pass(Stop()) == More(100)
     assert await door.archived() == 100
     assert await owner.run_pass(Stop()) == Done(1)
@@ -52,7 +50,7 @@ async def test_a_page_that_fails_whole_keeps_no_later_row_from_its_turn_even_wit
     tied = await door.waits(first)
     later = await door.waits(first + timedelta(microseconds=1))
     await door.break_row(*broken)
-    owner = retention_owner(database, JOIN_REQUEST)
+    owner = retention_owner(database, door.kind)
 
     result = await whole_cycle(owner)
 
@@ -72,7 +70,7 @@ async def test_rows_that_fall_due_during_a_cycle_wait_and_the_next_one_tries_fai
     for second in range(1, 101):
         await door.waits(start + timedelta(seconds=second))
     await door.break_row(failing)
-    owner = retention_owner(database, JOIN_REQUEST)
+    owner = retention_owner(database, door.kind)
     assert isinstance(await owner.run_pass(Stop()), More)
     # It arrives behind the cycle's last row, and already overdue.
     arrival = await door.waits(start + timedelta(minutes=30))
@@ -93,7 +91,7 @@ async def test_each_row_is_archived_in_a_transaction_of_its_own(database: Databa
     moment = await long_ago(database)
     requests = [await door.waits(moment) for _ in range(3)]
     await door.break_row(sorted(requests)[1])
-    await whole_cycle(retention_owner(database, JOIN_REQUEST))
+    await whole_cycle(retention_owner(database, door.kind))
     rows = await database.pool.fetch("select xmin::text as writer from retention")
     assert len({row["writer"] for row in rows}) == len(rows) == 2
 
@@ -103,13 +101,15 @@ async def test_once_archived_new_activity_leaves_it_archived_and_clears_no_keep(
     database: Database, door: Door
 ) -> None:
     request = await door.overdue()
-    await whole_cycle(retention_owner(database, JOIN_REQUEST))
+    await whole_cycle(retention_owner(database, door.kind))
     archived = await door.archived_at(request)
-    await write_join_request_change(database, door.owner, door.club_id, request, Activity())
+    await door.move(request)
     assert await door.archived_at(request) == archived
     assert await door.due_at(request) is None
-    await database.pool.execute("update join_requests set activity_at = lastcall_now() - interval '91 days'")
-    await whole_cycle(retention_owner(database, JOIN_REQUEST))
+    await database.pool.execute(
+        f"update {door.kind.table.name} set activity_at = lastcall_now() - interval '91 days'"
+    )
+    await whole_cycle(retention_owner(database, door.kind))
     assert await database.pool.fetchval("select archive_version from retention") == 1
 
 
@@ -118,13 +118,13 @@ async def test_archiving_decides_nothing_and_an_archived_request_can_still_be_de
     database: Database, door: Door
 ) -> None:
     approved, rejected = await door.overdue(), await door.overdue()
-    await whole_cycle(retention_owner(database, JOIN_REQUEST))
-    statuses = await database.pool.fetch("select distinct status from join_requests")
-    assert [row["status"] for row in statuses] == ["pending_approval"]
-    for request, status in ((approved, RequestStatus.APPROVED), (rejected, RequestStatus.REJECTED)):
-        await write_join_request_change(database, door.owner, door.club_id, request, Decided(status))
-        assert await door.archived_at(request) is not None
-    rows = await database.pool.fetch("select id, status from join_requests")
+    await whole_cycle(retention_owner(database, door.kind))
+    statuses = f"select id, status from {door.kind.table.name}"
+    assert {row["status"] for row in await database.pool.fetch(statuses)} == {door.kind.pending}
+    await door.decide(approved, "approved")
+    await door.decide(rejected, "rejected")
+    assert await door.archived() == 2
+    rows = await database.pool.fetch(statuses)
     assert {row["id"]: row["status"] for row in rows} == {approved: "approved", rejected: "rejected"}
 
 
@@ -132,7 +132,7 @@ async def test_an_archive_by_the_sweep_is_in_the_activity_log_under_the_systems_
     database: Database, door: Door
 ) -> None:
     request = await door.overdue()
-    await whole_cycle(retention_owner(database, JOIN_REQUEST))
+    await whole_cycle(retention_owner(database, door.kind))
     row = await database.pool.fetchrow(
         "select actor_kind, actor_name, action, details from activity_log where entity_id = $1"
         " and action like 'retention.%'",
@@ -147,7 +147,7 @@ async def test_two_sweeps_at_once_archive_each_row_once(database: Database, door
     moment = await long_ago(database)
     for _ in range(20):
         await door.waits(moment)
-    first, second = retention_owner(database, JOIN_REQUEST), retention_owner(database, JOIN_REQUEST)
+    first, second = retention_owner(database, door.kind), retention_owner(database, door.kind)
     await asyncio.gather(whole_cycle(first), whole_cycle(second))
     assert (
         await database.pool.fetchval("select count(*) from activity_log where action = 'retention.archived'")

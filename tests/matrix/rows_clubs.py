@@ -22,8 +22,9 @@ from lastcall.clubs.queries import read_role, read_settings
 from lastcall.clubs.roles import RoleFields
 from lastcall.clubs.service import ClubFields
 from lastcall.clubs.visibility import Audience, Category
-from lastcall.decisions.retention import controls
+from lastcall.decisions.retention import controls, explain, many
 from lastcall.decisions.retention.kinds.join_request import JOIN_REQUEST
+from lastcall.decisions.retention.many import Control, Seen
 from lastcall.errors import NotFound
 from lastcall.operations import queries as operations
 from lastcall.operations.schedules import Immediate
@@ -131,6 +132,13 @@ async def history(w: World, tx: Any, actor: Any) -> None:
 def controlled(function: Any) -> Any:
     """A control of retention, by hand, on an item that nobody looked at yet."""
     return lambda w, _, a: function(w.db, a, w.club_id, JOIN_REQUEST, w.request_id, seen_version=0)
+
+
+async def control_one_of_many(w: World, _: Any, actor: Any) -> None:
+    item = Seen(JOIN_REQUEST, w.request_id, 0)
+    (outcome,) = await many.control_many(w.db, actor, w.club_id, Control.KEEP, [item])
+    if outcome.refusal is not None:
+        raise outcome.refusal
 
 
 def owner_cannot_accept(case: Case) -> str | None:
@@ -313,6 +321,22 @@ ACCESS = [
             unknown=UNREAD,
         )
         for control in (controls.keep, controls.unkeep, controls.archive, controls.revive)
+    ),
+    row(
+        many.control_many,
+        Who.STAFF,
+        Scope.ACCESS,
+        control_one_of_many,
+        P.MANAGE_RETENTION,
+        hides=(P.DECIDE_ACCESS,),
+    ),
+    row(
+        explain.explain_item,
+        Who.STAFF,
+        Scope.READ,
+        lambda w, tx, a: explain.explain_item(tx, a, w.club_id, JOIN_REQUEST, w.request_id),
+        hides=(P.DECIDE_ACCESS,),
+        unknown=UNREAD,
     ),
 ]
 

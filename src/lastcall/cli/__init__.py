@@ -19,6 +19,7 @@ from lastcall.cli.fleet import fleet
 from lastcall.cli.mail import mail
 from lastcall.cli.operation import operation
 from lastcall.cli.person import person
+from lastcall.cli.retention import retention
 from lastcall.cli.serve import serve
 from lastcall.cli.sign_in_link import sign_in_link
 from lastcall.cli.simulator import simulator
@@ -47,6 +48,7 @@ for _command in (
     connection,
     fleet,
     operation,
+    retention,
     mail,
     db,
 ):

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from lastcall.cli.running import command_body, go_through, opened_database, run_owner
-from lastcall.errors import Invalid
+from lastcall.cli.running import command_body, go_through, instant, opened_database, run_owner
 
 if TYPE_CHECKING:
     from lastcall.operations.host import HostView
@@ -48,7 +47,8 @@ async def recover(operation_id: str, nonce: str, expiry: str, dry_run: bool) -> 
     from lastcall.db.ids import decode_id
     from lastcall.operations.services.recover import recover as recover_one
 
-    asked = decode_id(operation_id), decode_id(nonce), _instant(expiry)
+    until = instant(expiry, "expiry", "Copy it from `lastcall operation explain`.")
+    asked = decode_id(operation_id), decode_id(nonce), until
     async with opened_database() as database:
         found = await recover_one(database, *asked, dry_run=dry_run)
         if not dry_run:
@@ -97,21 +97,6 @@ _SETTLED = {
     "cancelled": "cancelled with their event",
     "pending": "moved with their event to a later time",
 }
-
-
-def _instant(text: str) -> datetime:
-    try:
-        found = datetime.fromisoformat(text)
-    except ValueError:
-        found = None
-    if found is None or found.tzinfo is None:
-        raise Invalid(
-            "time_malformed",
-            f"“{text[:100]}” is no time with a zone.",
-            advice="Copy it from `lastcall operation explain`.",
-            field="expiry",
-        )
-    return found
 
 
 def _json(value: Any) -> str:

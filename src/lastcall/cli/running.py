@@ -6,6 +6,7 @@ import asyncio
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from datetime import datetime
 from functools import wraps
 from typing import IO, TYPE_CHECKING, Any, ParamSpec
 
@@ -60,6 +61,17 @@ async def write_lines(lines: AsyncIterator[bytes], path: str) -> None:
         file.write(first)
         async for line in lines:
             file.write(line)
+
+
+def instant(text: str, field: str, advice: str) -> datetime:
+    """A moment that was typed. Raises ``Invalid`` with ``advice`` for one without a zone."""
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        found = None
+    if found is None or found.tzinfo is None:
+        raise Invalid("time_malformed", f"“{text[:100]}” is no time with a zone.", advice=advice, field=field)
+    return found
 
 
 @contextmanager

@@ -241,7 +241,7 @@ OWNERS: dict[str, str] = {
     "operation_fanout": "Stops and moves what follows an event or a new instance",
     "epoch_cleanup": "Rejects what was not sent before a disconnect",
     "read_expiry": "Deletes what was read from VRChat for a screen",
-    "retention_refresh": "Tells what of the join requests is kept, and until when",
+    "retention_refresh": "Derives anew when the items of a changed club are archived",
     "deliveries": "Tells people by mail and Slack what became of their matters",
     "retention_reminder": "Reminds who may decide of what is about to be archived",
     "retention_digest": "Tells who may decide what was archived",

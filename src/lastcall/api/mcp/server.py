@@ -12,7 +12,7 @@ from mcp.shared.exceptions import MCPError
 
 import lastcall
 from lastcall.api.intake import BODY_LIMIT
-from lastcall.api.mcp import event_tools, operation_tools
+from lastcall.api.mcp import event_tools, operation_tools, retention_tools
 from lastcall.api.mcp.tool import Tool
 from lastcall.api.problems import as_family, problem_document
 from lastcall.api.v1.fresh import rendered
@@ -23,7 +23,8 @@ from lastcall.people.actor import Actor
 ACTOR = "lastcall.actor"
 """Under this the request's scope says for whom it acts."""
 
-TOOLS: dict[str, Tool[Any]] = {tool.name: tool for tool in (*operation_tools.TOOLS, *event_tools.TOOLS)}
+_PARTS = (operation_tools, event_tools, retention_tools)
+TOOLS: dict[str, Tool[Any]] = {tool.name: tool for part in _PARTS for tool in part.TOOLS}
 
 _INSTRUCTIONS = (
     "Lastcall queues reviewed writes to a club's VRChat group and sends each at most once, in the name of the person "

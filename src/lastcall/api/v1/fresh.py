@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from lastcall.api.v1.event_shapes import event_shape
+from lastcall.api.v1.retention_shapes import state_shape
 from lastcall.api.v1.routes.clubs import settings_shape
 from lastcall.api.v1.routes.imports import import_shape
 from lastcall.api.v1.routes.operations import operation_shape
@@ -14,6 +15,7 @@ from lastcall.api.v1.routes.staff import role_shape
 from lastcall.api.v1.routes.visibility import visibility_shape
 from lastcall.clubs.queries import ClubSettings, RoleView
 from lastcall.clubs.visibility import VisibilityView
+from lastcall.decisions.retention.view import RetentionView
 from lastcall.events.import_queries import ImportView
 from lastcall.events.queries import EventView
 from lastcall.operations.drafts import DraftView
@@ -27,6 +29,7 @@ _SHAPES: dict[type, Callable[[Any], Any]] = {
     ImportView: import_shape,
     ListView: list_shape,
     OperationView: operation_shape,
+    RetentionView: state_shape,
     RoleView: role_shape,
     VisibilityView: visibility_shape,
 }

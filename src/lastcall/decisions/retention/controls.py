@@ -17,7 +17,7 @@ from lastcall.db.database import Database
 from lastcall.db.transaction import Transaction
 from lastcall.decisions.retention.kind import Kind
 from lastcall.decisions.retention.view import RetentionView
-from lastcall.decisions.retention.write import Decide, change
+from lastcall.decisions.retention.write import ARCHIVED, KEPT, REVIVED, UNKEPT, Decide, change
 from lastcall.people.actor import Actor
 
 NOT_ARCHIVED: dict[str, Any] = {
@@ -37,14 +37,14 @@ async def keep(
     ``Conflict`` with the fresh row when it moved since the person saw it, the kind's ``NotFound`` for an item they may
     not see and ``NotAllowed`` without ``manage_retention``.
     """
-    return await _by_hand(db, actor, club_id, kind, item_id, "retention.kept", _keep(True), seen_version)
+    return await _by_hand(db, actor, club_id, kind, item_id, KEPT, _keep(True), seen_version)
 
 
 async def unkeep(
     db: Database, actor: Actor, club_id: UUID, kind: Kind, item_id: UUID, *, seen_version: int
 ) -> RetentionView:
     """Let a kept item go again; its days count as if nobody had kept it. Errors as for ``keep``."""
-    return await _by_hand(db, actor, club_id, kind, item_id, "retention.unkept", _keep(False), seen_version)
+    return await _by_hand(db, actor, club_id, kind, item_id, UNKEPT, _keep(False), seen_version)
 
 
 async def archive(
@@ -52,14 +52,14 @@ async def archive(
 ) -> RetentionView:
     """Archive an item, kept or not. Errors as for ``keep``."""
     decide = archived_by(actor, "manual")
-    return await _by_hand(db, actor, club_id, kind, item_id, "retention.archived", decide, seen_version)
+    return await _by_hand(db, actor, club_id, kind, item_id, ARCHIVED, decide, seen_version)
 
 
 async def revive(
     db: Database, actor: Actor, club_id: UUID, kind: Kind, item_id: UUID, *, seen_version: int
 ) -> RetentionView:
     """Bring an archived item back; its days begin anew now. Errors as for ``keep``."""
-    return await _by_hand(db, actor, club_id, kind, item_id, "retention.revived", _revived, seen_version)
+    return await _by_hand(db, actor, club_id, kind, item_id, REVIVED, _revived, seen_version)
 
 
 async def revive_in(
@@ -67,7 +67,7 @@ async def revive_in(
 ) -> RetentionView:
     """For a producer whose item must be seen again after it was archived: no activity write does that by itself
     (ACC-20). Who may is the caller's question."""
-    return await change(tx, by, club_id, kind, item_id, "retention.revived", _revived, seen_version=None)
+    return await change(tx, by, club_id, kind, item_id, REVIVED, _revived, seen_version=None)
 
 
 def archived_by(actor: Actor, reason: str) -> Decide:

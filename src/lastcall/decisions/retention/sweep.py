@@ -24,12 +24,15 @@ class DueItems(DueRows):
     def __init__(self, db: Database, kind: Kind) -> None:
         super().__init__(db, kind.order)
         self._kind = kind
+        self.archived = 0
+        """How many this object has archived so far."""
         self._settle = f"select settle_{kind.name}($1, $2, $3)"
 
     async def settle(self, candidate: Candidate) -> None:
         """Archive it, or set right when it is due."""
         outcome = await self._db.pool.fetchval(self._settle, candidate.club_id, candidate.id, new_id())
         if outcome == "archived":
+            self.archived += 1
             self._db.bus.deliver([Hint(candidate.club_id, self._kind.topic), Signal(RETENTION_DIGEST)])
 
 

@@ -24,6 +24,10 @@ from lastcall.decisions.tables import Retention
 from lastcall.errors import Conflict
 from lastcall.people.actor import Actor
 
+KEPT, UNKEPT = "retention.kept", "retention.unkept"
+ARCHIVED, REVIVED = "retention.archived", "retention.revived"
+"""What the activity log calls each change."""
+
 Decide: TypeAlias = Callable[[RetentionView], dict[str, Any]]
 """What is to change in a row as it stands: nothing when it is so already."""
 

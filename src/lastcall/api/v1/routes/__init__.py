@@ -20,6 +20,7 @@ from lastcall.api.v1.routes import (
     people,
     reads,
     requests,
+    retention,
     staff,
     visibility,
 )
@@ -30,6 +31,7 @@ HANDLERS = (
     *staff.HANDLERS,
     *invites.HANDLERS,
     *join_requests.HANDLERS,
+    *retention.HANDLERS,
     *visibility.HANDLERS,
     *activity.HANDLERS,
     *operations.HANDLERS,

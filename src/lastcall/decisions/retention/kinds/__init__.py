@@ -4,5 +4,19 @@ from __future__ import annotations
 
 from lastcall.decisions.retention.kind import Kind
 from lastcall.decisions.retention.kinds.join_request import JOIN_REQUEST
+from lastcall.errors import Invalid
 
 KINDS: dict[str, Kind] = {kind.name: kind for kind in (JOIN_REQUEST,)}
+
+
+def kind_named(name: str) -> Kind:
+    """The kind of that name. Raises ``Invalid`` for one that is none."""
+    kind = KINDS.get(name)
+    if kind is None:
+        raise Invalid(
+            "kind_unknown",
+            f"“{name[:40]}” is no kind of item.",
+            advice=f"Name one of these: {', '.join(KINDS)}.",
+            field="kind",
+        )
+    return kind

@@ -1,0 +1,60 @@
+"""What a join request's invite has to do with its retention: it is of the same club, and nothing else."""
+
+from __future__ import annotations
+
+import asyncpg
+import pytest
+from tests.decisions.conftest import NINETY_DAYS, Door, agent_invite, open_door
+from tests.decisions.test_candidates import next_deadline, sweep
+
+from lastcall.access.requests import AgentSubject, record_join_request
+from lastcall.db.database import Database
+from lastcall.db.ids import new_id
+
+
+@pytest.fixture
+def door(front_door: Door) -> Door:
+    return front_door
+
+
+@pytest.mark.clause("RET-01")
+async def test_no_request_can_carry_the_invite_of_another_club(database: Database, door: Door) -> None:
+    elsewhere = await open_door(database, "cellar", type(door))
+    invite_id = await agent_invite(database, elsewhere.owner, elsewhere.club_id)
+    with pytest.raises(asyncpg.ForeignKeyViolationError):
+        await database.pool.execute(
+            "insert into join_requests (club_id, id, invite_id, subject_kind, agent_name)"
+            " values ($1, $2, $3, 'agent', 'x')",
+            door.club_id,
+            new_id(),
+            invite_id,
+        )
+
+
+@pytest.mark.clause("RET-03")
+async def test_an_invites_expiry_and_revocation_stop_no_retention(database: Database, door: Door) -> None:
+    now = await database.pool.fetchval("select lastcall_now()")
+    requests = []
+    for end in ("revoked_at", "expires_at"):
+        invite_id = await agent_invite(database, door.owner, door.club_id)
+        requests.append(
+            await record_join_request(
+                database,
+                door.club_id,
+                invite_id,
+                AgentSubject("agent"),
+                activity_at=now - NINETY_DAYS,
+            )
+        )
+        if end == "revoked_at":
+            await database.pool.execute(
+                "update invites set revoked_at = lastcall_now() where id = $1", invite_id
+            )
+        else:
+            await database.pool.execute(
+                "update invites set expires_at = lastcall_now() - interval '1 day' where id = $1", invite_id
+            )
+    assert await next_deadline(door) is not None
+    await sweep(door)
+    for request_id in requests:
+        assert await door.archived_at(request_id) is not None
