@@ -42,6 +42,7 @@ create table activity_log (
     constraint activity_log_actor_check CHECK (
 CASE actor_kind
     WHEN 'person'::text THEN ((actor_id IS NOT NULL) AND (actor_name IS NULL))
+    WHEN 'agent'::text THEN ((actor_id IS NOT NULL) AND (actor_name IS NOT NULL))
     WHEN 'system'::text THEN ((actor_id IS NULL) AND (actor_name IS NOT NULL))
     ELSE false
 END),
@@ -49,6 +50,47 @@ END),
 );
 CREATE INDEX activity_log_club_id_created_at_id_idx ON activity_log USING btree (club_id, created_at, id);
 CREATE INDEX activity_log_club_id_entity_type_entity_id_created_at_idx ON activity_log USING btree (club_id, entity_type, entity_id, created_at);
+
+create table agent_keys (
+    club_id uuid not null,
+    id uuid not null,
+    agent_id uuid not null,
+    generation integer not null,
+    key_hash bytea not null,
+    hint text not null,
+    created_at timestamp with time zone default lastcall_now() not null,
+    expires_at timestamp with time zone,
+    revoked_at timestamp with time zone,
+    last_used_at timestamp with time zone,
+    constraint agent_keys_pkey PRIMARY KEY (club_id, id),
+    constraint agent_keys_club_id_agent_id_generation_key UNIQUE (club_id, agent_id, generation),
+    constraint agent_keys_club_id_key_hash_key UNIQUE (club_id, key_hash),
+    constraint agent_keys_generation_check CHECK ((generation >= 1)),
+    constraint agent_keys_key_hash_length_check CHECK ((octet_length(key_hash) = 32)),
+    constraint agent_keys_club_id_agent_id_fkey FOREIGN KEY (club_id, agent_id) REFERENCES agents(club_id, id) ON DELETE CASCADE
+);
+
+create table agents (
+    club_id uuid not null,
+    id uuid not null,
+    name text not null,
+    description text,
+    status text default 'active'::text not null,
+    pause_reason text,
+    paused_at timestamp with time zone,
+    grants text[] default '{}'::text[] not null,
+    responsible_id uuid not null,
+    last_seen_at timestamp with time zone,
+    created_at timestamp with time zone default lastcall_now() not null,
+    updated_at timestamp with time zone default lastcall_now() not null,
+    constraint agents_pkey PRIMARY KEY (club_id, id),
+    constraint agents_paused_check CHECK ((((status = 'paused'::text) = (paused_at IS NOT NULL)) AND ((status = 'paused'::text) = (pause_reason IS NOT NULL)) AND (pause_reason = ANY (ARRAY['manual'::text, 'budget'::text])))),
+    constraint agents_status_check CHECK ((status = ANY (ARRAY['active'::text, 'paused'::text, 'blocked'::text]))),
+    constraint agents_club_id_fkey FOREIGN KEY (club_id) REFERENCES clubs(id) ON DELETE CASCADE,
+    constraint agents_responsible_id_fkey FOREIGN KEY (responsible_id) REFERENCES people(id)
+);
+CREATE UNIQUE INDEX agents_lower_name_key ON agents USING btree (club_id, lower(name));
+CREATE INDEX agents_responsible_id_idx ON agents USING btree (responsible_id);
 
 create table allowances (
     scope text not null,
@@ -498,9 +540,19 @@ create table join_requests (
     decision_note text,
     use_number integer default 1 not null,
     agent_description text,
+    agent_id uuid,
+    claim_secret_hash bytea,
+    claim_expires_at timestamp with time zone,
+    claimed_at timestamp with time zone,
     constraint join_requests_pkey PRIMARY KEY (club_id, id),
     constraint join_requests_club_id_invite_id_use_number_key UNIQUE (club_id, invite_id, use_number),
+    constraint join_requests_agent_check CHECK (
+CASE
+    WHEN (agent_id IS NULL) THEN (num_nonnulls(claim_expires_at, claimed_at) = 0)
+    ELSE ((subject_kind = 'agent'::text) AND (status = 'approved'::text) AND (claim_expires_at IS NOT NULL))
+END),
     constraint join_requests_agent_description_check CHECK (((agent_description IS NULL) OR (subject_kind = 'agent'::text))),
+    constraint join_requests_claim_secret_check CHECK (((claim_secret_hash IS NULL) OR ((subject_kind = 'agent'::text) AND (octet_length(claim_secret_hash) = 32)))),
     constraint join_requests_decided_check CHECK (
 CASE status
     WHEN 'pending_approval'::text THEN (num_nonnulls(decided_at, decided_by, decision_note) = 0)
@@ -514,11 +566,13 @@ CASE subject_kind
     ELSE false
 END),
     constraint join_requests_use_number_check CHECK (((use_number >= 1) AND (use_number <= 100))),
+    constraint join_requests_club_id_agent_id_fkey FOREIGN KEY (club_id, agent_id) REFERENCES agents(club_id, id),
     constraint join_requests_club_id_invite_id_fkey FOREIGN KEY (club_id, invite_id) REFERENCES invites(club_id, id) ON DELETE CASCADE,
     constraint join_requests_decided_by_fkey FOREIGN KEY (decided_by) REFERENCES people(id),
     constraint join_requests_person_id_fkey FOREIGN KEY (person_id) REFERENCES people(id)
 );
 CREATE INDEX join_requests_address_end_idx ON join_requests USING btree (decided_at) WHERE ((email IS NOT NULL) AND (email <> 'forgotten'::text));
+CREATE UNIQUE INDEX join_requests_agent_key ON join_requests USING btree (club_id, agent_id) WHERE (agent_id IS NOT NULL);
 CREATE INDEX join_requests_archive_due_at_idx ON join_requests USING btree (archive_due_at, id) WHERE ((status = 'pending_approval'::text) AND (archive_due_at IS NOT NULL));
 CREATE UNIQUE INDEX join_requests_pending_email_key ON join_requests USING btree (club_id, lower(email)) WHERE ((status = 'pending_approval'::text) AND (subject_kind = 'person'::text));
 CREATE UNIQUE INDEX join_requests_pending_person_key ON join_requests USING btree (club_id, person_id) WHERE ((status = 'pending_approval'::text) AND (subject_kind = 'person'::text));

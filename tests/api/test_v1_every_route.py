@@ -1,4 +1,5 @@
-"""One test walks every route of the API in every wrong way. A route without a line here fails it.
+"""One test walks every route of the API in every wrong way. A route without a line here fails it. Agents' own routes
+are walked in ``test_agent_routes.py``.
 
 The last case of each line is the right way, so that the others are refused for what they say and not for a slip.
 """
@@ -19,9 +20,11 @@ from lastcall.api.v1.api import PATH
 from lastcall.db.database import Database
 from lastcall.db.ids import encode_id, new_id
 from lastcall.people.scopes import Scope
+from lastcall.testing.agents import let_in_agent
 
 NOBODY = "0" * 26
 PUBLIC = "GET /openapi.json"
+OF_AGENTS = "/agent"
 
 
 @dataclass(frozen=True)
@@ -217,6 +220,8 @@ def routes_of(api: Api) -> set[str]:
     for route in api.app.routes:
         if isinstance(route, HTTPRoute) and route.path.startswith(PATH):
             path = route.path_format.removeprefix(PATH)
+            if path == OF_AGENTS or path.startswith(f"{OF_AGENTS}/"):
+                continue
             found |= {f"{method} {path}" for method in route.methods - {"OPTIONS"}}
     return found
 
@@ -287,6 +292,8 @@ async def ended_tokens(api: Api) -> dict[str, Program]:
     await pool.execute("update people set blocked_at = lastcall_now() where email = 'stranger@example.org'")
     programs["no token"] = await api.program(None)
     programs["wrong token"] = Program(api.client, "lc_" + "x" * 43)
+    _, key = await let_in_agent(api.world.db, api.world.club_id, api.world.actors["owner"].person_id)
+    programs["agent's key"] = Program(api.client, key)
     return programs
 
 

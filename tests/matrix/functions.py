@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
+import re
 from collections.abc import Callable, Iterable, Iterator
 from types import ModuleType
 from typing import Any
@@ -18,6 +19,7 @@ other side of the worker's protocol, and what only tests use."""
 Function = Callable[..., Any]
 
 WITHIN_A_COMMAND = {
+    "access.agents.service.create_agent_in": "within a transaction that asked who may",
     "access.mails.send_invitation": "within a transaction that asked who may",
     "access.policy.require_readable": "a check",
     "access.requests.remove_join_request": "the one way in which a request is deleted; its callers ask",
@@ -57,7 +59,11 @@ def name_of(function: Function) -> str:
 
 
 def takes_an_actor(function: Function) -> bool:
-    return any("Actor" in str(one.annotation) for one in inspect.signature(function).parameters.values())
+    """Whether a person acts in it. What an ``AgentActor`` alone may call is asked of agents (``test_agents.py``)."""
+    return any(
+        re.search(r"\bActor\b", str(one.annotation))
+        for one in inspect.signature(function).parameters.values()
+    )
 
 
 def functions_of(module: ModuleType) -> Iterator[Function]:

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from tests.matrix.cases import ALLOWED, Case, Row, expected
 from tests.matrix.functions import WITHIN_A_COMMAND, functions_of, modules, name_of, services, without_a_row
+from tests.matrix.rows_agents import AGENTS
 from tests.matrix.rows_clubs import ACCESS, CLUBS, OPERATIONS
 from tests.matrix.rows_connections import CONNECTIONS
 from tests.matrix.rows_door import DOOR
@@ -41,6 +42,7 @@ ROWS = [
     *CLUBS,
     *ACCESS,
     *DOOR,
+    *AGENTS,
     *OPERATIONS,
     *CHANGES,
     *NOTICES,

@@ -32,7 +32,7 @@ from lastcall.events.times import Timed
 from lastcall.mail.mailer import Mailer
 from lastcall.operations.schedules import Immediate
 from lastcall.operations.services.enqueue import Enqueued, enqueue
-from lastcall.people.actor import Actor
+from lastcall.people.actor import Actor, AgentActor
 from lastcall.people.passkey_answers import RelyingParty
 from lastcall.people.providers.providers import Providers, providers_from
 from lastcall.people.scopes import Scope
@@ -40,6 +40,7 @@ from lastcall.people.service import add_person
 from lastcall.people.sessions import Browser
 from lastcall.provider_settings import ProviderKind, ProviderSettings
 from lastcall.reads.asking import request_read
+from lastcall.testing.agents import let_in_agent
 from lastcall.testing.connecting import activate
 from lastcall.testing.fleet import ready_account
 from lastcall.testing.staff import change_role
@@ -73,6 +74,7 @@ class World:
     read_id: UUID
     event: EventView
     document: ImportView
+    agent: AgentActor
     cases: list[Case] = field(default_factory=list)
     numbers: Iterator[int] = field(default_factory=itertools.count)
 
@@ -153,6 +155,7 @@ async def build(db: Database, needed: Collection[frozenset[Permission]]) -> Worl
         document=await import_file(
             db, owner, club_id, "evenings.ics", b"BEGIN:VCALENDAR\r\nEND:VCALENDAR\r\n"
         ),
+        agent=(await let_in_agent(db, club_id, owner.person_id))[0],
     )
     world.cases = [*_people(world), *await _staff(world, needed)]
     other = await person(db, "stranger")

@@ -99,6 +99,13 @@ SOURCES = (
         " from join_requests j join clubs c on c.id = j.club_id where j.decided_by = :person",
         kept="The club's record of who decided, by id.",
     ),
+    PersonalData(
+        "agent you answer for",
+        ("agents.responsible_id",),
+        "select a.id::text as k, c.slug as club, a.name, a.status, a.created_at"
+        " from agents a join clubs c on c.id = a.club_id where a.responsible_id = :person",
+        kept="The club's record of who answers for an agent, by id.",
+    ),
 )
 
 RULES = (

@@ -111,6 +111,9 @@ class JoinRequest(TenantTable, Base):
     request an acceptance (``use_number``) and one pending request a person (ACC-15). ``activity_at`` is when the
     requester last did something; ``decided_by`` is null where the requester withdrew. ``archive_due_at`` is
     derived from the facts and written by ``decisions/`` alone; null means that nothing is scheduled.
+
+    An agent's request carries the hash of a secret with which the agent, once approved (``agent_id``), claims its
+    first key, once and until ``claim_expires_at``. None of that is a fact of the candidate rule (ACC-11).
     """
 
     __tablename__ = "join_requests"
@@ -119,6 +122,17 @@ class JoinRequest(TenantTable, Base):
         UniqueConstraint("club_id", "invite_id", "use_number"),
         CheckConstraint(f"use_number between 1 and {MOST_USES}", name="use_number"),
         CheckConstraint("agent_description is null or subject_kind = 'agent'", name="agent_description"),
+        tenant_reference("agents", "agent_id"),
+        CheckConstraint(
+            "claim_secret_hash is null"
+            f" or subject_kind = 'agent' and octet_length(claim_secret_hash) = {TOKEN_HASH_BYTES}",
+            name="claim_secret",
+        ),
+        CheckConstraint(
+            "case when agent_id is null then num_nonnulls(claim_expires_at, claimed_at) = 0"
+            " else subject_kind = 'agent' and status = 'approved' and claim_expires_at is not null end",
+            name="agent",
+        ),
         CheckConstraint("status in ('pending_approval', 'approved', 'rejected', 'withdrawn')", name="status"),
         CheckConstraint(
             "case subject_kind"
@@ -146,6 +160,13 @@ class JoinRequest(TenantTable, Base):
             unique=True,
             postgresql_where=text(PENDING_PERSON),
         ),
+        Index(
+            "join_requests_agent_key",
+            "club_id",
+            "agent_id",
+            unique=True,
+            postgresql_where=text("agent_id is not null"),
+        ),
         Index(None, "person_id", "club_id"),
         # The addresses that are to be forgotten.
         Index(
@@ -164,6 +185,10 @@ class JoinRequest(TenantTable, Base):
     email: Mapped[str | None]
     agent_name: Mapped[str | None]
     agent_description: Mapped[str | None]
+    agent_id: Mapped[UUID | None]
+    claim_secret_hash: Mapped[bytes | None]
+    claim_expires_at: Mapped[datetime | None]
+    claimed_at: Mapped[datetime | None]
     status: Mapped[str] = mapped_column(server_default=text("'pending_approval'"))
     activity_at: Mapped[datetime] = mapped_column(server_default=DATABASE_NOW)
     archive_due_at: Mapped[datetime | None]

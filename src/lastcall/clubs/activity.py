@@ -13,7 +13,7 @@ from sqlalchemy import insert
 from lastcall.clubs.tables import ActivityEntry
 from lastcall.db.ids import new_id
 from lastcall.db.transaction import Transaction
-from lastcall.people.actor import Actor
+from lastcall.people.actor import Actor, AgentActor
 
 TEXT_LENGTH = 200
 """Characters of one text in an entry's details; the rest is cut."""
@@ -24,7 +24,7 @@ _SECRET_KEY = re.compile(
 )
 # Our own prefixes, and anything as long and as mixed as 32 random bytes in base 64 or hex.
 _SECRET_TEXT = re.compile(
-    r"\b(?:lc|lck)_[A-Za-z0-9_-]{16,}|(?<![A-Za-z0-9_-])[A-Za-z0-9_-]{43}(?![A-Za-z0-9_-])|\b[0-9a-f]{64}\b"
+    r"\b(?:lc|lck|lca|lcc)_[A-Za-z0-9_-]{16,}|(?<![A-Za-z0-9_-])[A-Za-z0-9_-]{43}(?![A-Za-z0-9_-])|\b[0-9a-f]{64}\b"
 )
 
 
@@ -41,7 +41,7 @@ COMMAND_LINE = System("command line")
 async def log(
     tx: Transaction,
     club_id: UUID,
-    actor: Actor | System,
+    actor: Actor | AgentActor | System,
     action: str,
     entity_type: str,
     entity_id: UUID,
@@ -49,20 +49,27 @@ async def log(
 ) -> None:
     """Write one entry in the caller's transaction. ``details`` hold ids and choices, never secrets: they are
     ``redacted``."""
-    is_person = isinstance(actor, Actor)
     await tx.execute(
         insert(ActivityEntry).values(
             club_id=club_id,
             id=new_id(),
-            actor_kind="person" if is_person else "system",
-            actor_id=actor.person_id if isinstance(actor, Actor) else None,
-            actor_name=None if isinstance(actor, Actor) else actor.name,
+            **_who(actor),
             action=action,
             entity_type=entity_type,
             entity_id=entity_id,
             details=redacted(details or {}),
         )
     )
+
+
+def _who(actor: Actor | AgentActor | System) -> dict[str, Any]:
+    match actor:
+        case Actor():
+            return {"actor_kind": "person", "actor_id": actor.person_id}
+        case AgentActor():
+            return {"actor_kind": "agent", "actor_id": actor.agent_id, "actor_name": actor.name}
+        case System():
+            return {"actor_kind": "system", "actor_name": actor.name}
 
 
 def redacted(details: Mapping[str, Any]) -> dict[str, Any]:

@@ -157,15 +157,17 @@ class Visibility(Forward, Base):
 
 
 class ActivityEntry(TenantTable, Base):
-    """One thing that happened in a club, and who did it: a person, or the system under a name.
+    """One thing that happened in a club, and who did it: a person, an agent, or the system under a name.
 
-    A person's name is not kept here: it is read from the person, so that it goes when they are erased.
+    A person's name is not kept here: it is read from the person, so that it goes when they are erased. An agent's is:
+    the entry says under which name it acted.
     """
 
     __tablename__ = "activity_log"
     __table_args__ = (
         CheckConstraint(
             "case actor_kind when 'person' then actor_id is not null and actor_name is null"
+            " when 'agent' then actor_id is not null and actor_name is not null"
             " when 'system' then actor_id is null and actor_name is not null else false end",
             name="actor",
         ),

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from lastcall.errors import NotAllowed
+from lastcall.people.agent_grants import AgentGrant
 from lastcall.people.scopes import Scope
 
 STEP_UP_NEEDED = "step_up_needed"
@@ -55,6 +56,19 @@ class Actor:
                 "This needs you to confirm that it is you.",
                 advice="Confirm, then do it within ten minutes.",
             )
+
+
+@dataclass(frozen=True)
+class AgentActor:
+    """An agent of one club, known by a key that was good when its call began. ``grants`` are of that moment too:
+    what it may do is asked of ``access.agents.policy`` in the transaction that does it.
+    """
+
+    agent_id: UUID
+    club_id: UUID
+    name: str
+    key_id: UUID
+    grants: frozenset[AgentGrant]
 
 
 def require_operator(actor: Actor | None) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from collections.abc import Mapping
+from typing import Any
 
 import mcp_types as types
 import msgspec
@@ -12,24 +13,29 @@ from mcp.shared.exceptions import MCPError
 
 import lastcall
 from lastcall.api.intake import BODY_LIMIT
-from lastcall.api.mcp import event_tools, operation_tools, retention_tools
-from lastcall.api.mcp.tool import Tool
+from lastcall.api.mcp import agent_tools, event_tools, operation_tools, retention_tools
+from lastcall.api.mcp.tool import AgentTool, Tool
 from lastcall.api.problems import as_family, problem_document
 from lastcall.api.v1.fresh import rendered
 from lastcall.db.database import Database
 from lastcall.errors import LastcallError
-from lastcall.people.actor import Actor
+from lastcall.people.actor import Actor, AgentActor
 
 ACTOR = "lastcall.actor"
 """Under this the request's scope says for whom it acts."""
 
 _PARTS = (operation_tools, event_tools, retention_tools)
 TOOLS: dict[str, Tool[Any]] = {tool.name: tool for part in _PARTS for tool in part.TOOLS}
+"""What a person's programs may be given."""
+_AGENT_PARTS = (agent_tools,)
+AGENT_TOOLS: dict[str, AgentTool[Any]] = {tool.name: tool for part in _AGENT_PARTS for tool in part.TOOLS}
+"""What an agent with its own key may be given, each by its grant."""
 
 _INSTRUCTIONS = (
-    "Lastcall queues reviewed writes to a club's VRChat group and sends each at most once, in the name of the person "
-    "whose token you use. Let that person review what is queued. When an answer is lost, send the same request id "
-    "again. “Outcome unknown” means that nobody knows whether it happened: never queue it anew by yourself."
+    "Lastcall queues reviewed writes to a club's VRChat group and sends each at most once. With a person's token you "
+    "act in that person's name: let them review what is queued. When an answer is lost, send the same request id "
+    "again. “Outcome unknown” means that nobody knows whether it happened: never queue it anew by yourself. With an "
+    "agent's key you are an agent of one club, queue nothing yourself and ask its staff instead."
 )
 
 
@@ -43,14 +49,14 @@ def session_manager(database: Database) -> StreamableHTTPSessionManager:
 
 
 def _server(database: Database) -> Server[Any]:
-    async def list_tools(_: Any, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=[_described(tool) for tool in TOOLS.values()])
+    async def list_tools(context: Any, _: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=[_described(tool) for tool in tools_of(_caller(context)).values()])
 
     async def call_tool(context: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
-        tool = TOOLS.get(params.name)
+        actor = _caller(context)
+        tool = tools_of(actor).get(params.name)
         if tool is None:
             raise MCPError(types.INVALID_PARAMS, f"There is no tool “{params.name[:100]}”.")
-        actor = cast("Actor", context.request.scope[ACTOR])
         return await _called(tool, database, actor, params.arguments or {})
 
     return Server(
@@ -60,11 +66,34 @@ def _server(database: Database) -> Server[Any]:
         instructions=_INSTRUCTIONS,
         on_list_tools=list_tools,
         on_call_tool=call_tool,
-        get_tool_input_schema=lambda name: TOOLS[name].schema() if name in TOOLS else None,
+        get_tool_input_schema=_schema_of,
     )
 
 
-def _described(tool: Tool[Any]) -> types.Tool:
+def tools_of(actor: Actor | AgentActor) -> Mapping[str, Tool[Any] | AgentTool[Any]]:
+    """What this caller may be given: a person's programs theirs, an agent those of its grants."""
+    match actor:
+        case Actor():
+            return TOOLS
+        case AgentActor():
+            return {
+                name: tool
+                for name, tool in AGENT_TOOLS.items()
+                if tool.grant is None or tool.grant in actor.grants
+            }
+
+
+def _caller(context: Any) -> Actor | AgentActor:
+    actor: Actor | AgentActor = context.request.scope[ACTOR]
+    return actor
+
+
+def _schema_of(name: str) -> dict[str, Any] | None:
+    tool = TOOLS.get(name) or AGENT_TOOLS.get(name)
+    return None if tool is None else tool.schema()
+
+
+def _described(tool: Tool[Any] | AgentTool[Any]) -> types.Tool:
     return types.Tool(
         name=tool.name,
         description=tool.words,
@@ -79,7 +108,10 @@ def _described(tool: Tool[Any]) -> types.Tool:
 
 
 async def _called(
-    tool: Tool[Any], database: Database, actor: Actor, arguments: dict[str, Any]
+    tool: Tool[Any] | AgentTool[Any],
+    database: Database,
+    actor: Any,
+    arguments: dict[str, Any],
 ) -> types.CallToolResult:
     """What the tool answers, or the house's sentence with its code, which the agent can read and act on."""
     try:

@@ -15,9 +15,11 @@ from lastcall.api.v1.requests import read_body
 from lastcall.api.v1.shapes import Id, Input, Shape
 from lastcall.db.cursor import CURSOR_LENGTH
 from lastcall.db.database import Database
-from lastcall.people.actor import Actor
+from lastcall.people.actor import Actor, AgentActor
+from lastcall.people.agent_grants import AgentGrant
 
 Asked = TypeVar("Asked", bound=Input)
+Caller = TypeVar("Caller", Actor, AgentActor)
 
 Club = Annotated[Id, Meta(description="The club's id, as list_clubs tells it.")]
 PageSize = Annotated[int, Meta(ge=1, le=PAGE_MOST)]
@@ -25,7 +27,7 @@ PageCursor = Annotated[str, Meta(max_length=CURSOR_LENGTH, description="`next` o
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tool(Generic[Asked]):
+class _Tool(Generic[Caller, Asked]):
     """One tool: a name, words for the agent that chooses it, the form of its arguments, and what it does.
 
     ``reads``: it changes nothing. ``destroys``: what it does cannot be taken back. ``repeats``: done twice is done
@@ -35,7 +37,7 @@ class Tool(Generic[Asked]):
     name: str
     words: str
     asked: type[Asked]
-    run: Callable[[Database, Actor, Asked], Awaitable[Shape]]
+    run: Callable[[Database, Caller, Asked], Awaitable[Shape]]
     reads: bool = False
     destroys: bool = False
     repeats: bool = False
@@ -51,7 +53,21 @@ class Tool(Generic[Asked]):
         schema["properties"] |= self.more_schema or {}
         return {**schema, "$defs": parts} if parts else schema
 
-    async def call(self, db: Database, actor: Actor, arguments: Mapping[str, Any]) -> Shape:
+    async def call(self, db: Database, actor: Caller, arguments: Mapping[str, Any]) -> Shape:
         """Read the arguments strictly and do it. Raises ``Invalid`` with the argument, and what the service raises."""
         asked = read_body(json.dumps(arguments).encode(), self.asked, "The arguments are")
         return await self.run(db, actor, asked)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tool(_Tool[Actor, Asked]):
+    """A tool of whoever holds a person's API token."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgentTool(_Tool[AgentActor, Asked]):
+    """A tool of an agent with its own key. One without its ``grant`` is not told of it; None is for every agent.
+    The service asks for the grant again: this is only what the list shows.
+    """
+
+    grant: AgentGrant | None

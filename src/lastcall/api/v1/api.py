@@ -10,7 +10,7 @@ from litestar.di import Provide
 from lastcall.api.problems import problem
 from lastcall.api.v1.description import description
 from lastcall.api.v1.fresh import rendered
-from lastcall.api.v1.requests import BODY_BYTES_MOST, PUBLIC, ApiRequest, guard
+from lastcall.api.v1.requests import BODY_BYTES_MOST, PUBLIC, ApiRequest, agent_caller, guard
 from lastcall.api.v1.routes import HANDLERS
 from lastcall.db.database import Database
 from lastcall.mail.mailer import Mailer
@@ -31,6 +31,7 @@ def api_routes() -> Router:
         dependencies={
             "db": Provide(_database, sync_to_thread=False),
             "actor": Provide(_actor, sync_to_thread=False),
+            "agent": Provide(agent_caller, sync_to_thread=False),
             "mailer": Provide(_mailer, sync_to_thread=False),
         },
         after_request=_keep_nowhere,

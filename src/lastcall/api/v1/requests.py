@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from datetime import timedelta
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import msgspec
 from litestar import Request
@@ -13,19 +13,25 @@ from litestar.connection import ASGIConnection
 from litestar.datastructures.headers import Accept
 from litestar.handlers import BaseRouteHandler, HTTPRouteHandler
 
+from lastcall.access.agents.keys import PREFIX as AGENT_PREFIX
+from lastcall.access.agents.keys import actor_of_key
+from lastcall.access.agents.policy import key_refused
 from lastcall.api.problems import said
 from lastcall.db.database import Database
 from lastcall.db.limits import Limit, take
 from lastcall.errors import Invalid, NotSignedIn, WrongRequest
-from lastcall.people.actor import Actor
+from lastcall.people.actor import Actor, AgentActor
 from lastcall.people.api_tokens import actor_of_token
 from lastcall.people.holding import token_refused
 
 PUBLIC = {"is_public": True}
 """The declaration of a route that needs no token."""
 
+FOR_AGENTS = {"is_for_agents": True}
+"""The declaration of a route that takes an agent's key, and nothing of people's."""
+
 CALLS = Limit("api", 600, per=timedelta(minutes=1))
-"""Of one token. Only tokens that are good count: an unknown one costs a look-up and is nobody's."""
+"""Of one token or key. Only those that are good count: an unknown one costs a look-up and is nobody's."""
 
 BODY_BYTES_MOST = 262_144
 """A hundred reviewed actions are far below it."""
@@ -55,7 +61,7 @@ class ApiRequest(Request[Any, Any, Any]):
 
 
 async def guard(connection: ApiConnection, handler: BaseRouteHandler) -> None:
-    """Let a call in or raise; leaves the ``Actor`` in its state.
+    """Let a call in or raise; leaves the ``Actor``, on an agents' route the ``AgentActor``, in its state.
 
     A cookie is no identity here: a browser sends it along with what another site made it send.
     """
@@ -66,17 +72,49 @@ async def guard(connection: ApiConnection, handler: BaseRouteHandler) -> None:
         return
     actor = await caller(connection.app.state.database, connection.headers.get("authorization", ""))
     _check_query(connection)
+    is_agent = isinstance(actor, AgentActor)
+    if is_agent is not bool(handler.opt.get("is_for_agents")):
+        raise _agents_route() if not is_agent else _peoples_route()
     connection.state.actor = actor
 
 
-async def caller(database: Database, authorization: str) -> Actor:
-    """For whom a call acts, by its Authorization header alone. Raises ``NotSignedIn``, and ``TooFast``."""
+async def caller(database: Database, authorization: str) -> Actor | AgentActor:
+    """Who calls, by the Authorization header alone: a person's token or an agent's key. Raises ``NotSignedIn``, and
+    ``TooFast``.
+    """
     token = _token(authorization)
-    actor = await actor_of_token(database, token)
+    actor: Actor | AgentActor | None
+    if token.startswith(AGENT_PREFIX):
+        actor = await actor_of_key(database, token)
+        refused = key_refused
+    else:
+        actor = await actor_of_token(database, token)
+        refused = token_refused
     if actor is None:
-        raise token_refused()
+        raise refused()
     await take(database, CALLS, token)
     return actor
+
+
+def agent_caller(request: Request[Any, Any, Any]) -> AgentActor:
+    """The agent whose key came with this call: the dependency ``agent`` of routes with ``opt=FOR_AGENTS``."""
+    return cast("AgentActor", request.state.actor)
+
+
+def _agents_route() -> NotSignedIn:
+    return NotSignedIn(
+        "agent_key_missing",
+        "This address takes an agent's key, and this is a person's API token.",
+        advice="Send the key that the agent claimed, as Authorization: Bearer lca_….",
+    )
+
+
+def _peoples_route() -> NotSignedIn:
+    return NotSignedIn(
+        "token_missing",
+        "This address takes a person's API token, and this is an agent's key.",
+        advice="An agent's own addresses begin with /api/v1/agent.",
+    )
 
 
 def _token(authorization: str) -> str:
@@ -84,8 +122,9 @@ def _token(authorization: str) -> str:
     if scheme.lower() != "bearer" or not token.strip():
         raise NotSignedIn(
             "token_missing",
-            "This call carries no API token.",
-            advice="Send it as Authorization: Bearer lc_…; a token is made on your account page.",
+            "This call carries neither an API token nor an agent's key.",
+            advice="Send it as Authorization: Bearer lc_…; a token is made on your account page. An agent sends the"
+            " key that it claimed, lca_….",
         )
     return token.strip()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lastcall.api.v1.routes import (
     activity,
+    agent,
     clock,
     clubs,
     connections,
@@ -34,6 +35,7 @@ HANDLERS = (
     *retention.HANDLERS,
     *visibility.HANDLERS,
     *activity.HANDLERS,
+    *agent.HANDLERS,
     *operations.HANDLERS,
     *operation_story.HANDLERS,
     *requests.HANDLERS,

@@ -1,0 +1,1 @@
+"""Agents: programs that staff let into one club, each with its own key and grants."""
