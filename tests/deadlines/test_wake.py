@@ -10,12 +10,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
+import asyncpg
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lastcall.clock import SYSTEM_CLOCK, Clock
 from lastcall.db.bus import CacheDrop, Hint
+from lastcall.db.connect import Connection
 from lastcall.db.database import Database
 from lastcall.deadlines.outbox import MOST, Message, Outbox, UnclearSignal, payloads, read_payload
 from lastcall.deadlines.scheduler import Scheduler
@@ -197,6 +199,30 @@ async def test_a_channel_that_cannot_connect_tries_on_and_stops_when_asked(datab
     async with asyncio.timeout(WITHIN):
         await channel.stop()
     await db.close()
+
+
+async def fail(*_: object, **__: object) -> None:
+    raise asyncpg.InternalClientError("cannot switch to state 12; another operation (2) is in progress")
+
+
+@pytest.mark.parametrize("at", ["connect", "add_listener", "execute"])
+async def test_a_connection_whose_end_the_driver_has_not_yet_seen_does_not_end_the_channel(
+    database_url: str, at: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = FakeClock()
+    async with process(database_url) as two:
+        db = await Database.open(database_url)
+        channel = WakeChannel(db, clock)
+        with monkeypatch.context() as broken:
+            broken.setattr(*(db, "connect") if at == "connect" else (Connection, at), fail)
+            await channel.start()
+            db.bus.deliver([Signal("rows", DUE)])
+            await eventually(lambda: clock.sleeps == 2, message="it neither pauses nor goes on")
+        assert not channel.is_up
+        await clock.advance(timedelta(seconds=1))
+        assert await eventually(lambda: two.heard_of(Signal)) == [Signal("rows", DUE)]
+        await channel.stop()
+        await db.close()
 
 
 names = st.text(max_size=40)

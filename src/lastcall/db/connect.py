@@ -27,6 +27,17 @@ _KEEPALIVE = (("TCP_KEEPIDLE", 30), ("TCP_KEEPALIVE", 30), ("TCP_KEEPINTVL", 10)
 name)."""
 
 
+DRIVER_ERRORS = (
+    asyncpg.PostgresError,
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
+    OSError,
+    TimeoutError,
+)
+"""Everything that a connection or a statement on it can end with. The internal error is that of a connection whose
+end was read but not yet seen by the driver."""
+
+
 @dataclass(frozen=True)
 class TimeLimits:
     """Server-side limits of every session. A zero limit is none."""
@@ -158,7 +169,7 @@ def describe(url: str) -> str:
 def _plain_sentences(where: str) -> Iterator[None]:
     try:
         yield
-    except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, ValueError, TimeoutError) as error:
+    except (*DRIVER_ERRORS, ValueError) as error:
         raise explain(where, error) from error
 
 

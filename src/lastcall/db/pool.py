@@ -8,7 +8,7 @@ from typing import Any
 
 import asyncpg
 
-from lastcall.db.connect import Connection
+from lastcall.db.connect import DRIVER_ERRORS, Connection
 
 CLOSING = 2.0
 """Seconds that the server gets to stop what was cancelled, before its connection is cut."""
@@ -132,5 +132,5 @@ class Loan:
 async def _close(connection: Connection) -> None:
     try:
         await connection.close(timeout=CLOSING)
-    except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError):
+    except DRIVER_ERRORS:
         connection.terminate()

@@ -21,7 +21,7 @@ from sqlalchemy import CursorResult, Executable
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from lastcall.db.connect import Connection
+from lastcall.db.connect import DRIVER_ERRORS, Connection
 from lastcall.errors import Unavailable
 
 if TYPE_CHECKING:
@@ -33,9 +33,8 @@ that the server speaks first."""
 
 ROLLBACK_TIMEOUT = timedelta(seconds=5)
 
-_LOSSES = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, DBAPIError, OSError)
-"""What a statement on a lost connection ends with. The internal error is that of a connection whose end was read but
-not yet seen by the driver."""
+_LOSSES = (*DRIVER_ERRORS, DBAPIError)
+"""What a statement on a lost connection ends with."""
 
 Result = TypeVar("Result")
 log = structlog.get_logger()
@@ -205,13 +204,7 @@ async def _undo(raw: Connection, statement: str) -> None:
     try:
         async with asyncio.timeout(ROLLBACK_TIMEOUT.total_seconds()):
             await raw.execute(statement)
-    except (
-        asyncpg.PostgresError,
-        asyncpg.InterfaceError,
-        asyncpg.InternalClientError,
-        OSError,
-        TimeoutError,
-    ):
+    except DRIVER_ERRORS:
         raw.terminate()
 
 

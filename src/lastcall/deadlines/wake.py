@@ -14,7 +14,7 @@ import structlog
 
 from lastcall.clock import SYSTEM_CLOCK, Clock
 from lastcall.db.bus import CacheDrop, Hint
-from lastcall.db.connect import Connection
+from lastcall.db.connect import DRIVER_ERRORS, Connection
 from lastcall.db.database import Database
 from lastcall.deadlines.outbox import Message, Outbox, UnclearSignal, payloads, read_payload
 from lastcall.deadlines.owner import RETRY, describe
@@ -84,7 +84,7 @@ class WakeChannel:
         while not self._is_stopping:
             try:
                 connection = await self._db.connect()
-            except (LastcallError, asyncpg.PostgresError, OSError, TimeoutError) as error:
+            except Exception as error:  # noqa: BLE001 - whatever it was, it is tried again
                 log.warning("wake channel cannot connect", error=describe(error))
             else:
                 pause = FIRST_PAUSE
@@ -108,11 +108,11 @@ class WakeChannel:
                     break
                 else:
                     await self._changed.wait()
-        except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError) as error:
+        except Exception as error:  # noqa: BLE001 - whatever it was, the channel comes up again
             log.warning("wake channel broke", error=describe(error))
         finally:
             self.is_up = False
-            with contextlib.suppress(asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError):
+            with contextlib.suppress(Exception):
                 await connection.close(timeout=1)
 
     async def _send(self, connection: Connection, messages: Sequence[Message]) -> None:
@@ -177,5 +177,5 @@ async def telling(db: Database) -> AsyncIterator[None]:
         try:
             for payload in payloads(outbox.take()):
                 await db.pool.execute(_SAY, CHANNEL, payload)
-        except (LastcallError, asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError) as error:
+        except (LastcallError, *DRIVER_ERRORS) as error:
             log.warning("the server was not told", error=describe(error))
