@@ -10,12 +10,14 @@ import asyncpg
 import pytest
 from tests.decisions.conftest import NINETY_DAYS, Door, open_door
 
+from lastcall.clubs.activity import System
 from lastcall.clubs.permissions import Permission
 from lastcall.clubs.queries import roles_of
 from lastcall.clubs.staff import assign_role
 from lastcall.db.database import Database
 from lastcall.db.ids import new_id
-from lastcall.decisions.retention.controls import archive, keep, revive, unkeep
+from lastcall.deadlines.signals import Signal
+from lastcall.decisions.retention.controls import archive, keep, revive, revive_in, unkeep
 from lastcall.decisions.retention.view import UNSEEN, retention_of
 from lastcall.errors import Conflict, NotAllowed, NotFound
 from lastcall.people.actor import Actor
@@ -41,6 +43,7 @@ async def kept(database: Database, door: Door, request: UUID, seen: int, *, valu
     return view.version
 
 
+@pytest.mark.clause("RET-16")
 async def test_a_request_that_nobody_looked_at_is_kept_and_archived_like_any_other(
     database: Database, door: Door
 ) -> None:
@@ -59,6 +62,59 @@ async def test_a_request_that_nobody_looked_at_is_kept_and_archived_like_any_oth
     assert await door.due_at(request) is None
 
 
+@pytest.mark.clause("ACC-08", "RET-17")
+async def test_a_revival_starts_the_days_anew_and_signals_by_kind(database: Database, door: Door) -> None:
+    item = await door.overdue()
+    await archive(database, door.owner, door.club_id, door.kind, item, seen_version=0)
+    signals: list[Signal] = []
+    database.bus.subscribe(Signal, signals.append)
+    view = await revive(database, door.owner, door.club_id, door.kind, item, seen_version=1)
+    assert view.revived_at is not None
+    assert (view.archived_at, view.archived_reason) == (None, None)
+    assert (view.version, view.archive_version) == (2, 1)
+    due = await door.due_at(item)
+    assert due == view.revived_at + NINETY_DAYS, "else it would be archived again in the same second"
+    (deadline,) = [signal.deadline for signal in signals if signal.owner == door.kind.owner]
+    assert deadline is not None
+    assert timedelta(0) <= deadline - due < timedelta(milliseconds=1)
+    assert await revive(database, door.owner, door.club_id, door.kind, item, seen_version=2) == view
+    await archive(database, door.owner, door.club_id, door.kind, item, seen_version=2)
+    assert await database.pool.fetchval("select archive_version from retention") == 2
+
+
+@pytest.mark.clause("ACC-08")
+async def test_each_control_that_takes_a_deadline_away_or_brings_one_signals_by_kind(
+    database: Database, door: Door
+) -> None:
+    item = await door.waits_since(timedelta(days=5))
+    steps = ((keep, True), (unkeep, False), (archive, True), (revive, False))
+    for version, (control, deadline_goes) in enumerate(steps):
+        heard: list[Signal] = []
+        database.bus.subscribe(Signal, heard.append)
+        await control(database, door.owner, door.club_id, door.kind, item, seen_version=version)
+        ours = [signal.deadline is None for signal in heard if signal.owner == door.kind.owner]
+        assert ours == [deadline_goes], control.__name__
+
+
+@pytest.mark.clause("ACC-20")
+async def test_only_a_revival_that_is_asked_for_brings_an_archived_item_back(
+    database: Database, door: Door
+) -> None:
+    item = await door.overdue()
+    archived = await archive(database, door.owner, door.club_id, door.kind, item, seen_version=0)
+    await door.move(item)
+    assert await door.archived_at(item) == archived.archived_at
+    assert await door.due_at(item) is None
+    async with database.transaction() as tx:
+        await revive_in(tx, door.club_id, door.kind, item, System("producer"))
+    assert await door.archived_at(item) is None
+    assert await door.due_at(item) is not None
+    actor = await database.pool.fetchrow(
+        "select actor_kind, actor_name from activity_log where action = 'retention.revived'"
+    )
+    assert tuple(actor) == ("system", "producer")
+
+
 async def test_letting_go_schedules_it_again_from_its_true_activity(database: Database, door: Door) -> None:
     request = await door.waits_since(timedelta(days=5))
     due = await door.due_at(request)
@@ -68,6 +124,7 @@ async def test_letting_go_schedules_it_again_from_its_true_activity(database: Da
     assert await door.due_at(request) == due
 
 
+@pytest.mark.clause("RET-17")
 async def test_the_same_value_again_changes_nothing_and_is_not_logged(database: Database, door: Door) -> None:
     request = await door.overdue()
     assert await kept(database, door, request, 0, value=False) == 0
@@ -81,6 +138,7 @@ async def test_the_same_value_again_changes_nothing_and_is_not_logged(database: 
     assert [row["action"] for row in actions] == ["retention.kept", "retention.archived"]
 
 
+@pytest.mark.clause("DEC-05")
 async def test_what_moved_since_it_was_seen_is_answered_with_the_fresh_row(
     database: Database, door: Door
 ) -> None:
@@ -93,6 +151,7 @@ async def test_what_moved_since_it_was_seen_is_answered_with_the_fresh_row(
         assert refused.value.fresh.keep
 
 
+@pytest.mark.clause("DEC-05", "RET-17")
 async def test_of_two_people_at_once_the_second_gets_a_conflict(database: Database, door: Door) -> None:
     request = await door.overdue()
     async with database.transaction() as tx:
@@ -107,6 +166,7 @@ async def test_of_two_people_at_once_the_second_gets_a_conflict(database: Databa
     assert await door.archived_at(request) is None
 
 
+@pytest.mark.clause("RET-19")
 async def test_unknown_and_hidden_look_the_same_and_reading_alone_may_not_change(
     database: Database, door: Door
 ) -> None:

@@ -10,12 +10,12 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from tests.decisions.conftest import Door, open_door, replace_in_routine
+from tests.decisions.conftest import NINETY_DAYS, Door, open_door, replace_in_routine
 
 from lastcall.db.database import Database
 from lastcall.db.transaction import Transaction
-from lastcall.deadlines.owner import Done, Stop
-from lastcall.decisions.retention.controls import archive, keep, unkeep
+from lastcall.deadlines.owner import Done, Failed, Stop
+from lastcall.decisions.retention.controls import archive, keep, revive, unkeep
 from lastcall.decisions.retention.sweep import DueItems, retention_owner
 from lastcall.testing.locks import wait_until_blocked
 
@@ -132,19 +132,75 @@ async def test_the_sweep_really_waits_for_the_row_lock(database: Database, door:
     assert await door.archived_at(request) is None
 
 
+async def without_the_lock(door: Door) -> None:
+    """From now on the sweep judges first and waits only where it writes."""
+    await replace_in_routine(door.db, f"*_settle_{door.kind.name}.sql", LOCK, "    ;\n    if not found then")
+
+
 @pytest.mark.clause("RET-21")
-async def test_twin_without_the_lock_clause_the_sweep_judges_before_it_waits_and_archives_what_just_moved(
-    database: Database, door: Door
+@pytest.mark.parametrize("writer", [moves_activity, keeps, decides])
+async def test_twin_without_the_lock_clause_the_sweep_judges_before_it_waits_and_archives_over_the_writer(
+    database: Database, door: Door, writer: Writer
 ) -> None:
-    await replace_in_routine(database, f"*_settle_{door.kind.name}.sql", LOCK, "    ;\n    if not found then")
+    await without_the_lock(door)
     request = await door.overdue()
     async with database.transaction() as tx:
-        await moves_activity(tx, database, door, request)
+        await writer(tx, database, door, request)
         sweeping = asyncio.create_task(sweep(door))
-        # It still waits, but only where it writes: by then it has judged what was there before the writer.
+        # It still waits, but by then it has judged what was there before the writer.
         await wait_until_blocked(database, f"settle_{door.kind.name}", by=tx.raw.get_server_pid())
     await sweeping
-    assert await door.archived_at(request) is not None
+    reasons = await database.pool.fetch("select archived_reason from retention")
+    assert [row["archived_reason"] for row in reasons] == ["idle"]
+
+
+async def test_twin_without_the_lock_clause_only_the_schema_stops_a_second_archive_over_one_by_hand(
+    database: Database, door: Door
+) -> None:
+    await without_the_lock(door)
+    item = await door.overdue()
+    async with database.transaction() as tx:
+        await archives(tx, database, door, item)
+        sweeping = asyncio.create_task(retention_owner(database, door.kind).run_pass(Stop()))
+        await wait_until_blocked(database, f"settle_{door.kind.name}", by=tx.raw.get_server_pid())
+    result = await sweeping
+    assert isinstance(result, Failed)
+    assert "retention_archived_check" in result.error
+
+
+async def a_revival_meets_a_second_sweep(door: Door) -> UUID:
+    """Two processes found an item; one archived it, and it is brought back while the other waits for it."""
+    item = await door.overdue()
+    second = DueItems(door.db, door.kind)
+    boundary = await second.boundary()
+    assert boundary is not None
+    (found,) = await second.page(None, boundary, 100)
+    assert await sweep(door) == 1
+    async with door.db.transaction() as tx:
+        await revive(door.db, door.owner, door.club_id, door.kind, item, seen_version=1)
+        settling = asyncio.create_task(second.settle(found))
+        await wait_until_blocked(door.db, f"settle_{door.kind.name}", by=tx.raw.get_server_pid())
+    await settling
+    return item
+
+
+@pytest.mark.clause("RET-11", "RET-17")
+async def test_what_is_brought_back_while_another_sweep_waits_stays_and_is_due_after_all_its_days(
+    database: Database, door: Door
+) -> None:
+    item = await a_revival_meets_a_second_sweep(door)
+    assert await door.archived_at(item) is None
+    due = await door.due_at(item)
+    assert due == await database.pool.fetchval("select revived_at from retention") + NINETY_DAYS
+
+
+async def test_twin_without_the_revival_in_the_rule_what_is_brought_back_is_archived_at_once(
+    door: Door,
+) -> None:
+    file = f"*_{door.kind.name}_due.sql"
+    await replace_in_routine(door.db, file, ", r.revived_at)", ")")
+    item = await a_revival_meets_a_second_sweep(door)
+    assert await door.archived_at(item) is not None
 
 
 async def test_twin_one_statement_that_locks_and_judges_archives_what_was_just_kept(
