@@ -51,6 +51,14 @@ async def things(api: Api) -> dict[str, str]:
     draft_id = new_id()
     await save_draft(world.db, owner, world.club_id, draft_id, POST, Immediate(), seen=0)
     read = await request_read(world.db, owner, world.club_id, "requests", {})
+    message_id = new_id()
+    await world.db.pool.execute(
+        "insert into deliveries (club_id, id, kind, channel, person_id, dedup, data, state, attempts, ended_at)"
+        " values ($1, $2, 'retention.digest', 'mail', $3, 'one', '{}', 'dead', 8, lastcall_now())",
+        world.club_id,
+        message_id,
+        owner.person_id,
+    )
     session_id = owner.session_id
     assert session_id is not None
     return {
@@ -76,6 +84,7 @@ async def things(api: Api) -> dict[str, str]:
         "draft_id": encode_id(draft_id),
         "read_id": encode_id(read.id),
         "session_id": encode_id(session_id),
+        "message_id": encode_id(message_id),
         "token_id": encode_id(token_id),
         "invite_token": open_invite.token,
     }

@@ -17,6 +17,7 @@ from tests.matrix.functions import WITHIN_A_COMMAND, functions_of, modules, name
 from tests.matrix.rows_agents import AGENTS
 from tests.matrix.rows_clubs import ACCESS, CLUBS, OPERATIONS
 from tests.matrix.rows_connections import CONNECTIONS
+from tests.matrix.rows_deliveries import DELIVERIES
 from tests.matrix.rows_door import DOOR
 from tests.matrix.rows_events import EVENTS
 from tests.matrix.rows_notices import NOTICES
@@ -46,6 +47,7 @@ ROWS = [
     *OPERATIONS,
     *CHANGES,
     *NOTICES,
+    *DELIVERIES,
     *EVENTS,
     *CONNECTIONS,
     *ACCOUNT,

@@ -26,6 +26,7 @@ _WORDS = {
     "connection.rejoin": "Asked to join the VRChat group again",
     "connection.state": "The connection's state changed",
     "connection.thawed": "Unfroze the connection",
+    "delivery.retried": "Had a message tried again that was given up",
     "event.calendar_read": "Read a calendar",
     "event.cancelled": "Cancelled an event",
     "event.created": "Added an event",
@@ -80,6 +81,7 @@ FAMILIES = {
     "operation": "Actions",
     "operations": "Queued actions",
     "retention": "Retention",
+    "delivery": "Messages",
     "connection": "Connection",
 }
 """The part of an action before its dot, as the filter offers it."""
