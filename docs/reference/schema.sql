@@ -70,6 +70,36 @@ create table agent_keys (
     constraint agent_keys_club_id_agent_id_fkey FOREIGN KEY (club_id, agent_id) REFERENCES agents(club_id, id) ON DELETE CASCADE
 );
 
+create table agent_runs (
+    club_id uuid not null,
+    id uuid not null,
+    agent_id uuid not null,
+    key text not null,
+    thread_key text not null,
+    title text not null,
+    status text not null,
+    detail text,
+    error text,
+    started_at timestamp with time zone not null,
+    finished_at timestamp with time zone,
+    superseded_at timestamp with time zone,
+    created_at timestamp with time zone default lastcall_now() not null,
+    constraint agent_runs_pkey PRIMARY KEY (club_id, id),
+    constraint agent_runs_club_id_agent_id_key_key UNIQUE (club_id, agent_id, key),
+    constraint agent_runs_error_check CHECK (((error IS NULL) OR (status = 'failed'::text))),
+    constraint agent_runs_finished_check CHECK (((status = 'running'::text) = (finished_at IS NULL))),
+    constraint agent_runs_status_check CHECK ((status = ANY (ARRAY['running'::text, 'succeeded'::text, 'failed'::text, 'cancelled'::text]))),
+    constraint agent_runs_texts_check CHECK (((char_length(detail) <= 4000) AND (char_length(error) <= 4000))),
+    constraint agent_runs_times_check CHECK ((finished_at >= started_at)),
+    constraint agent_runs_title_check CHECK (((char_length(title) >= 1) AND (char_length(title) <= 200))),
+    constraint agent_runs_club_id_agent_id_fkey FOREIGN KEY (club_id, agent_id) REFERENCES agents(club_id, id),
+    constraint agent_runs_club_id_fkey FOREIGN KEY (club_id) REFERENCES clubs(id) ON DELETE CASCADE
+);
+CREATE INDEX agent_runs_club_id_agent_id_started_at_id_idx ON agent_runs USING btree (club_id, agent_id, started_at, id);
+CREATE INDEX agent_runs_club_id_started_at_id_idx ON agent_runs USING btree (club_id, started_at, id);
+CREATE INDEX agent_runs_current_idx ON agent_runs USING btree (club_id, agent_id, thread_key) WHERE (superseded_at IS NULL);
+CREATE INDEX agent_runs_failed_idx ON agent_runs USING btree (club_id, finished_at, id) WHERE ((status = 'failed'::text) AND (superseded_at IS NULL));
+
 create table agents (
     club_id uuid not null,
     id uuid not null,
@@ -124,6 +154,104 @@ create table api_tokens (
 );
 CREATE INDEX api_tokens_end_idx ON api_tokens USING btree (LEAST(expires_at, revoked_at));
 CREATE INDEX api_tokens_person_id_idx ON api_tokens USING btree (person_id);
+
+create table approval_comments (
+    club_id uuid not null,
+    id uuid not null,
+    approval_id uuid not null,
+    kind text default 'comment'::text not null,
+    person_id uuid,
+    agent_id uuid,
+    body text not null,
+    created_at timestamp with time zone default lastcall_now() not null,
+    constraint approval_comments_pkey PRIMARY KEY (club_id, id),
+    constraint approval_comments_author_check CHECK ((num_nonnulls(person_id, agent_id) = 1)),
+    constraint approval_comments_body_check CHECK (((char_length(body) >= 1) AND (char_length(body) <= 4000))),
+    constraint approval_comments_kind_check CHECK (((kind = 'comment'::text) OR ((kind = 'revision_requested'::text) AND (person_id IS NOT NULL)))),
+    constraint approval_comments_club_id_agent_id_fkey FOREIGN KEY (club_id, agent_id) REFERENCES agents(club_id, id),
+    constraint approval_comments_club_id_approval_id_fkey FOREIGN KEY (club_id, approval_id) REFERENCES approvals(club_id, id) ON DELETE CASCADE,
+    constraint approval_comments_person_id_fkey FOREIGN KEY (person_id) REFERENCES people(id)
+);
+CREATE INDEX approval_comments_club_id_approval_id_created_at_id_idx ON approval_comments USING btree (club_id, approval_id, created_at, id);
+CREATE INDEX approval_comments_person_id_idx ON approval_comments USING btree (person_id);
+
+create table approval_revisions (
+    club_id uuid not null,
+    id uuid not null,
+    approval_id uuid not null,
+    revision integer not null,
+    title text not null,
+    body text not null,
+    effect_body jsonb,
+    replaced_at timestamp with time zone default lastcall_now() not null,
+    constraint approval_revisions_pkey PRIMARY KEY (club_id, id),
+    constraint approval_revisions_club_id_approval_id_revision_key UNIQUE (club_id, approval_id, revision),
+    constraint approval_revisions_revision_check CHECK ((revision >= 1)),
+    constraint approval_revisions_club_id_approval_id_fkey FOREIGN KEY (club_id, approval_id) REFERENCES approvals(club_id, id) ON DELETE CASCADE
+);
+
+create table approvals (
+    club_id uuid not null,
+    id uuid not null,
+    type text not null,
+    title text not null,
+    body text not null,
+    subject_kind text,
+    subject_key text,
+    is_only_one boolean default false not null,
+    effect_name text,
+    effect_body jsonb,
+    effect_result jsonb,
+    status text default 'pending'::text not null,
+    revision integer default 1 not null,
+    idempotency_key text,
+    asked_digest bytea,
+    activity_at timestamp with time zone default lastcall_now() not null,
+    archive_due_at timestamp with time zone,
+    decided_at timestamp with time zone,
+    decided_by uuid,
+    decision_note text,
+    created_at timestamp with time zone default lastcall_now() not null,
+    requested_by_kind text not null,
+    requested_by_person_id uuid,
+    requested_by_agent_id uuid,
+    requested_by_system text,
+    constraint approvals_pkey PRIMARY KEY (club_id, id),
+    constraint approvals_club_id_requested_by_agent_id_idempotency_key_key UNIQUE (club_id, requested_by_agent_id, idempotency_key),
+    constraint approvals_club_id_requested_by_person_id_idempotency_key_key UNIQUE (club_id, requested_by_person_id, idempotency_key),
+    constraint approvals_club_id_requested_by_system_idempotency_key_key UNIQUE (club_id, requested_by_system, idempotency_key),
+    constraint approvals_body_check CHECK ((char_length(body) <= 4000)),
+    constraint approvals_decided_check CHECK (
+CASE
+    WHEN (status = ANY (ARRAY['pending'::text, 'revision_requested'::text])) THEN (num_nonnulls(decided_at, decided_by, decision_note) = 0)
+    ELSE ((decided_at IS NOT NULL) AND ((decided_by IS NULL) = (status = 'withdrawn'::text)))
+END),
+    constraint approvals_effect_check CHECK (((effect_name IS NULL) = (effect_body IS NULL))),
+    constraint approvals_effect_result_check CHECK (((effect_result IS NULL) OR ((effect_name IS NOT NULL) AND (status = 'approved'::text)))),
+    constraint approvals_idempotency_check CHECK (((idempotency_key IS NULL) = (asked_digest IS NULL))),
+    constraint approvals_only_one_check CHECK (((NOT is_only_one) OR (subject_key IS NOT NULL))),
+    constraint approvals_requested_by_check CHECK (
+CASE requested_by_kind
+    WHEN 'person'::text THEN ((requested_by_person_id IS NOT NULL) AND (requested_by_agent_id IS NULL) AND (requested_by_system IS NULL))
+    WHEN 'agent'::text THEN ((requested_by_agent_id IS NOT NULL) AND (requested_by_person_id IS NULL) AND (requested_by_system IS NULL))
+    WHEN 'system'::text THEN ((requested_by_system IS NOT NULL) AND (requested_by_person_id IS NULL) AND (requested_by_agent_id IS NULL))
+    ELSE false
+END),
+    constraint approvals_revision_check CHECK ((revision >= 1)),
+    constraint approvals_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'revision_requested'::text, 'approved'::text, 'rejected'::text, 'withdrawn'::text]))),
+    constraint approvals_subject_check CHECK (((subject_kind IS NULL) = (subject_key IS NULL))),
+    constraint approvals_title_check CHECK (((char_length(title) >= 1) AND (char_length(title) <= 200))),
+    constraint approvals_club_id_fkey FOREIGN KEY (club_id) REFERENCES clubs(id) ON DELETE CASCADE,
+    constraint approvals_club_id_requested_by_agent_id_fkey FOREIGN KEY (club_id, requested_by_agent_id) REFERENCES agents(club_id, id),
+    constraint approvals_decided_by_fkey FOREIGN KEY (decided_by) REFERENCES people(id),
+    constraint approvals_requested_by_person_id_fkey FOREIGN KEY (requested_by_person_id) REFERENCES people(id)
+);
+CREATE INDEX approvals_archive_due_at_idx ON approvals USING btree (archive_due_at, id) WHERE ((status = 'pending'::text) AND (archive_due_at IS NOT NULL));
+CREATE INDEX approvals_club_id_activity_at_id_idx ON approvals USING btree (club_id, activity_at, id);
+CREATE INDEX approvals_of_agent_idx ON approvals USING btree (club_id, requested_by_agent_id, activity_at, id);
+CREATE INDEX approvals_of_person_idx ON approvals USING btree (requested_by_person_id, club_id, activity_at, id);
+CREATE UNIQUE INDEX approvals_only_one_key ON approvals USING btree (club_id, type, subject_kind, subject_key) WHERE (is_only_one AND (status = ANY (ARRAY['pending'::text, 'revision_requested'::text])));
+CREATE INDEX approvals_pending_idx ON approvals USING btree (club_id, activity_at, id) WHERE (status = 'pending'::text);
 
 create table audit_entries (
     club_id uuid not null,
@@ -297,6 +425,60 @@ create table connections (
 );
 CREATE INDEX connections_account_idx ON connections USING btree (account_id) WHERE (state <> 'disconnected'::text);
 CREATE UNIQUE INDEX connections_current_key ON connections USING btree (club_id) WHERE (state <> 'disconnected'::text);
+
+create table decisions (
+    club_id uuid not null,
+    id uuid not null,
+    title text not null,
+    body text not null,
+    options jsonb not null,
+    action_name text,
+    action_body jsonb,
+    action_result jsonb,
+    status text default 'open'::text not null,
+    idempotency_key text,
+    asked_digest bytea,
+    activity_at timestamp with time zone default lastcall_now() not null,
+    expires_at timestamp with time zone not null,
+    decided_option text,
+    decided_at timestamp with time zone,
+    decided_by uuid,
+    decision_note text,
+    created_at timestamp with time zone default lastcall_now() not null,
+    requested_by_kind text not null,
+    requested_by_person_id uuid,
+    requested_by_agent_id uuid,
+    requested_by_system text,
+    constraint decisions_pkey PRIMARY KEY (club_id, id),
+    constraint decisions_club_id_requested_by_agent_id_idempotency_key_key UNIQUE (club_id, requested_by_agent_id, idempotency_key),
+    constraint decisions_club_id_requested_by_person_id_idempotency_key_key UNIQUE (club_id, requested_by_person_id, idempotency_key),
+    constraint decisions_club_id_requested_by_system_idempotency_key_key UNIQUE (club_id, requested_by_system, idempotency_key),
+    constraint decisions_action_check CHECK (((action_name IS NULL) = (action_body IS NULL))),
+    constraint decisions_body_check CHECK ((char_length(body) <= 4000)),
+    constraint decisions_decided_check CHECK ((((status = 'open'::text) = (decided_at IS NULL)) AND ((status = 'decided'::text) = (decided_option IS NOT NULL)) AND ((status = 'decided'::text) = (decided_by IS NOT NULL)) AND ((status = 'decided'::text) OR ((decision_note IS NULL) AND (action_result IS NULL))))),
+    constraint decisions_expires_at_check CHECK ((expires_at > created_at)),
+    constraint decisions_idempotency_check CHECK (((idempotency_key IS NULL) = (asked_digest IS NULL))),
+    constraint decisions_options_check CHECK (((jsonb_typeof(options) = 'array'::text) AND ((jsonb_array_length(options) >= 2) AND (jsonb_array_length(options) <= 10)))),
+    constraint decisions_requested_by_check CHECK (
+CASE requested_by_kind
+    WHEN 'person'::text THEN ((requested_by_person_id IS NOT NULL) AND (requested_by_agent_id IS NULL) AND (requested_by_system IS NULL))
+    WHEN 'agent'::text THEN ((requested_by_agent_id IS NOT NULL) AND (requested_by_person_id IS NULL) AND (requested_by_system IS NULL))
+    WHEN 'system'::text THEN ((requested_by_system IS NOT NULL) AND (requested_by_person_id IS NULL) AND (requested_by_agent_id IS NULL))
+    ELSE false
+END),
+    constraint decisions_status_check CHECK ((status = ANY (ARRAY['open'::text, 'decided'::text, 'expired'::text, 'cancelled'::text]))),
+    constraint decisions_title_check CHECK (((char_length(title) >= 1) AND (char_length(title) <= 200))),
+    constraint decisions_club_id_fkey FOREIGN KEY (club_id) REFERENCES clubs(id) ON DELETE CASCADE,
+    constraint decisions_club_id_requested_by_agent_id_fkey FOREIGN KEY (club_id, requested_by_agent_id) REFERENCES agents(club_id, id),
+    constraint decisions_decided_by_fkey FOREIGN KEY (decided_by) REFERENCES people(id),
+    constraint decisions_requested_by_person_id_fkey FOREIGN KEY (requested_by_person_id) REFERENCES people(id)
+);
+CREATE INDEX decisions_club_id_activity_at_id_idx ON decisions USING btree (club_id, activity_at, id);
+CREATE INDEX decisions_expires_at_idx ON decisions USING btree (expires_at, id) WHERE (status = 'open'::text);
+CREATE INDEX decisions_of_agent_idx ON decisions USING btree (club_id, requested_by_agent_id, activity_at, id);
+CREATE INDEX decisions_of_person_idx ON decisions USING btree (requested_by_person_id, club_id, activity_at, id);
+CREATE INDEX decisions_open_idx ON decisions USING btree (club_id, activity_at, id) WHERE (status = 'open'::text);
+CREATE INDEX decisions_open_of_agent_idx ON decisions USING btree (club_id, requested_by_agent_id) WHERE (status = 'open'::text);
 
 create table deliveries (
     club_id uuid not null,

@@ -14,7 +14,10 @@ import lastcall.api.v1.tables
 import lastcall.clubs.tables
 import lastcall.connections.tables
 import lastcall.db.tables
+import lastcall.decisions.approvals.tables
 import lastcall.decisions.deliveries.tables
+import lastcall.decisions.questions.tables
+import lastcall.decisions.runs.tables
 import lastcall.decisions.tables
 import lastcall.events.tables
 import lastcall.mail.tables

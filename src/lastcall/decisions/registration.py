@@ -10,8 +10,10 @@ from lastcall.access.listeners import (
     on_join_requests_going,
 )
 from lastcall.clubs.listeners import on_club_changed
+from lastcall.decisions.approvals import personal as approvals
 from lastcall.decisions.deliveries import registration as deliveries
 from lastcall.decisions.personal import SOURCES
+from lastcall.decisions.questions import personal as questions
 from lastcall.decisions.retention.due import announce, gone, refresh
 from lastcall.decisions.retention.kinds.join_request import JOIN_REQUEST
 from lastcall.decisions.retention.refreshes import club_changed
@@ -26,7 +28,7 @@ def register() -> None:
     """Signal a join request before it is there, derive its deadline in every transaction that writes one, and
     note a club whose pending ones must follow it. Registering twice is once.
     """
-    holds(*SOURCES)
+    holds(*SOURCES, *approvals.SOURCES, *questions.SOURCES)
     deliveries.register()
     on_join_request_coming(JOIN_REQUEST_COMING)
     on_join_requests_changed(JOIN_REQUESTS_CHANGED)

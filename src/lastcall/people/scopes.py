@@ -13,6 +13,7 @@ class Scope(StrEnum):
     CLUBS = "clubs"
     STAFF = "staff"
     ACCESS = "access"
+    DECISIONS = "decisions"
     EVENTS = "events"
     OPERATIONS = "operations"
     CONNECTION = "connection"
@@ -29,6 +30,7 @@ _LABELS = {
     Scope.CLUBS: "Change clubs: settings, visibility, pause, resume",
     Scope.STAFF: "Change staff: roles and who has them",
     Scope.ACCESS: "Invite people and decide join requests",
+    Scope.DECISIONS: "Ask for approvals and decisions, and decide them",
     Scope.EVENTS: "Change events and import calendars",
     Scope.OPERATIONS: "Queue, edit and cancel actions, have pages read from VRChat",
     Scope.CONNECTION: "Change connections to VRChat groups",

@@ -1,0 +1,1 @@
+"""Decisions: a question with options, answered by one of them before it expires."""

@@ -1,0 +1,82 @@
+"""Decisions: questions with options that are answered, called off, or expire."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import CheckConstraint, ForeignKey, Index, LargeBinary, UniqueConstraint, text
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.orm import Mapped, mapped_column
+
+from lastcall.db.base import Base, TenantTable
+from lastcall.decisions.approvals.tables import BODY_MOST, DATABASE_NOW, TITLE_MOST
+from lastcall.decisions.askers import Asked, asker_constraints
+
+OPTIONS_FEWEST, OPTIONS_MOST = 2, 10
+
+
+class Decision(Asked, TenantTable, Base):
+    """A question with options. ``options`` are ``{key, label, detail}`` in the order they are shown; ``decided_option``
+    is the key that somebody chose. ``action_name`` and ``action_body`` are what choosing does
+    (``decisions.questions.actions``), ``action_result`` what that answered. ``expires_at`` is the saved deadline of an
+    open one (DEC-03). ``decided_by`` is null where nobody decided: it was called off, or expired.
+    """
+
+    __tablename__ = "decisions"
+    __table_args__ = (
+        *asker_constraints(),
+        CheckConstraint("status in ('open', 'decided', 'expired', 'cancelled')", name="status"),
+        CheckConstraint(
+            "(status = 'open') = (decided_at is null) and (status = 'decided') = (decided_option is not null)"
+            " and (status = 'decided') = (decided_by is not null)"
+            " and (status = 'decided' or (decision_note is null and action_result is null))",
+            name="decided",
+        ),
+        CheckConstraint(
+            f"jsonb_typeof(options) = 'array'"
+            f" and jsonb_array_length(options) between {OPTIONS_FEWEST} and {OPTIONS_MOST}",
+            name="options",
+        ),
+        CheckConstraint("(action_name is null) = (action_body is null)", name="action"),
+        CheckConstraint("(idempotency_key is null) = (asked_digest is null)", name="idempotency"),
+        CheckConstraint("expires_at > created_at", name="expires_at"),
+        CheckConstraint(f"char_length(title) between 1 and {TITLE_MOST}", name="title"),
+        CheckConstraint(f"char_length(body) <= {BODY_MOST}", name="body"),
+        UniqueConstraint("club_id", "requested_by_person_id", "idempotency_key"),
+        UniqueConstraint("club_id", "requested_by_agent_id", "idempotency_key"),
+        UniqueConstraint("club_id", "requested_by_system", "idempotency_key"),
+        Index("decisions_open_idx", "club_id", "activity_at", "id", postgresql_where=text("status = 'open'")),
+        Index(
+            "decisions_open_of_agent_idx",
+            "club_id",
+            "requested_by_agent_id",
+            postgresql_where=text("status = 'open'"),
+        ),
+        Index(None, "club_id", "activity_at", "id"),
+        Index("decisions_of_agent_idx", "club_id", "requested_by_agent_id", "activity_at", "id"),
+        Index("decisions_of_person_idx", "requested_by_person_id", "club_id", "activity_at", "id"),
+        # Everything that expires some day, in the sweep's order.
+        Index("decisions_expires_at_idx", "expires_at", "id", postgresql_where=text("status = 'open'")),
+    )
+
+    club_id: Mapped[UUID] = mapped_column(
+        ForeignKey("clubs.id", ondelete="CASCADE"), primary_key=True, sort_order=-2
+    )
+    title: Mapped[str]
+    body: Mapped[str]
+    options: Mapped[list[dict[str, Any]]] = mapped_column(JSONB)
+    action_name: Mapped[str | None]
+    action_body: Mapped[dict[str, Any] | None]
+    action_result: Mapped[dict[str, Any] | None]
+    status: Mapped[str] = mapped_column(server_default=text("'open'"))
+    idempotency_key: Mapped[str | None]
+    asked_digest: Mapped[bytes | None] = mapped_column(LargeBinary)
+    activity_at: Mapped[datetime] = mapped_column(server_default=DATABASE_NOW)
+    expires_at: Mapped[datetime]
+    decided_option: Mapped[str | None]
+    decided_at: Mapped[datetime | None]
+    decided_by: Mapped[UUID | None] = mapped_column(ForeignKey("people.id"))
+    decision_note: Mapped[str | None]
+    created_at: Mapped[datetime] = mapped_column(server_default=DATABASE_NOW)
