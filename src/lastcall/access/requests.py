@@ -125,6 +125,13 @@ async def mark_accepted(
     await _note_use(tx, club_id, invite_id, number, person_id, request_id)
 
 
+IS_PENDING = JoinRequest.status == "pending_approval"
+"""The compare of each compare-and-set: whoever comes second waits for the first's commit and finds this false."""
+
+MAY_GO = JoinRequest.status != "approved"
+"""What a delete that waited for a decision finds false when somebody was let in."""
+
+
 async def write_join_request_change(
     db: Database, actor: Actor | System, club_id: UUID, request_id: UUID, change: Decided | Activity
 ) -> None:
@@ -137,11 +144,7 @@ async def write_join_request_change(
     async with db.transaction() as tx:
         changed = await tx.scalar(
             update(JoinRequest)
-            .where(
-                JoinRequest.club_id == club_id,
-                JoinRequest.id == request_id,
-                JoinRequest.status == "pending_approval",
-            )
+            .where(JoinRequest.club_id == club_id, JoinRequest.id == request_id, IS_PENDING)
             .values(values)
             .returning(JoinRequest.id)
         )
@@ -162,9 +165,7 @@ async def remove_join_request(db: Database, actor: Actor, club_id: UUID, request
     mine = (JoinRequest.club_id == club_id, JoinRequest.id == request_id)
     async with db.transaction() as tx:
         await join_requests_going(tx, club_id, [request_id])
-        removed = await tx.scalar(
-            delete(JoinRequest).where(*mine, JoinRequest.status != "approved").returning(JoinRequest.status)
-        )
+        removed = await tx.scalar(delete(JoinRequest).where(*mine, MAY_GO).returning(JoinRequest.status))
         if removed is None:
             if await tx.scalar(select(JoinRequest.id).where(*mine)) is None:
                 raise join_request_unknown()
