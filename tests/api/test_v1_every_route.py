@@ -85,13 +85,24 @@ LINES: dict[str, Line] = {
     "DELETE /clubs/{club}/staff/{person_id}/roles/{role_id}": Line(STAFF, 204),
     "GET /clubs/{club}/invites": Line(READ, 200),
     "POST /clubs/{club}/invites": Line(ACCESS, 201, body={"roleIds": ["{role_id}"]}),
+    "GET /clubs/{club}/invites/{invite_id}": Line(READ, 200),
+    "GET /clubs/{club}/invites/{invite_id}/uses": Line(READ, 200),
+    "POST /clubs/{club}/invites/{invite_id}/renew": Line(ACCESS, 201),
     "DELETE /clubs/{club}/invites/{invite_id}": Line(ACCESS, 204),
     "POST /invites/accept": Line(
         ACCESS, 200, unknown=None, who="operator", body={"token": "{invite_token}"}, **OWN
     ),
+    "POST /clubs/{club}/invites/revoke": Line(ACCESS, 200),
+    "GET /me/join-requests": Line(READ, 200, unknown=None, **OWN),
     "GET /clubs/{club}/join-requests": Line(READ, 200, lacking=404),
+    "GET /clubs/{club}/join-requests/{join_request_id}": Line(READ, 200, lacking=404),
     "POST /clubs/{club}/join-requests/{join_request_id}/approve": Line(ACCESS, 204, lacking=404, body={}),
     "POST /clubs/{club}/join-requests/{join_request_id}/reject": Line(ACCESS, 409, lacking=404, body={}),
+    "POST /clubs/{club}/join-requests/decide": Line(
+        ACCESS, 200, lacking=404, body={"verdict": "reject", "ids": ["{join_request_id}"]}
+    ),
+    # It was approved, and stays as the record of that.
+    "DELETE /clubs/{club}/join-requests/{join_request_id}": Line(ACCESS, 409, lacking=404),
     "POST /clubs/{club}/join-requests/{join_request_id}/withdraw": Line(
         ACCESS, 409, lacking=404, who="guest"
     ),

@@ -12,8 +12,14 @@ from msgspec import Meta, field
 from msgspec.structs import replace
 
 from lastcall.access.acceptance import accept_invite
-from lastcall.access.invites import InviteKind, create_invite, revoke_invite
-from lastcall.access.queries import InviteState, InviteView, invites_page
+from lastcall.access.invites import (
+    InviteKind,
+    create_invite,
+    renew_invite,
+    revoke_all_invites,
+    revoke_invite,
+)
+from lastcall.access.queries import InviteState, InviteView, invite, invites_page, uses_of_invite
 from lastcall.access.requests import RequestStatus
 from lastcall.access.tables import MOST_USES
 from lastcall.api.client import client_address
@@ -21,7 +27,7 @@ from lastcall.api.v1.answers import answers
 from lastcall.api.v1.idempotency import Key, called, once
 from lastcall.api.v1.paging import CURSOR, After, Limit
 from lastcall.api.v1.requests import ApiRequest
-from lastcall.api.v1.shapes import Id, Input, PathId, Shape, known, known_in
+from lastcall.api.v1.shapes import Id, Input, PathId, Shape, known, known_in, spelled
 from lastcall.clubs.roles import ROLES_MOST
 from lastcall.db.cursor import read_cursor, write_cursor
 from lastcall.db.database import Database
@@ -87,6 +93,30 @@ class InviteMade(Shape, frozen=True):
 
     id: Id
     token: str | None
+
+
+class InviteUse(Shape, frozen=True):
+    """One use of an invite: by a person or an agent, under their name. What it led to is told to those who may see
+    join requests, and null for others and for a request that was deleted."""
+
+    number: int
+    name: str | None
+    agent_name: str | None
+    used_at: datetime
+    join_request_id: str | None
+    status: RequestStatus | None
+
+
+class InviteUses(Shape, frozen=True):
+    """Every use, the latest first."""
+
+    items: list[InviteUse]
+
+
+class Revoked(Shape, frozen=True):
+    """How many invites were taken back."""
+
+    revoked: int
 
 
 class Accept(Input, frozen=True):
@@ -168,6 +198,62 @@ async def end_invite(
     await revoke_invite(db, actor, known(club), known(invite_id))
 
 
+@get("/clubs/{club:str}/invites/{invite_id:str}", tags=TAGS, responses=answers(404))
+async def show_invite(
+    db: NamedDependency[Database], actor: NamedDependency[Actor], club: PathId, invite_id: PathId
+) -> Invite:
+    """One invite."""
+    async with db.read() as tx:
+        return _invite(await invite(tx, actor, known(club), known(invite_id)))
+
+
+@get("/clubs/{club:str}/invites/{invite_id:str}/uses", tags=TAGS, responses=answers(404))
+async def list_uses(
+    db: NamedDependency[Database], actor: NamedDependency[Actor], club: PathId, invite_id: PathId
+) -> InviteUses:
+    """Who used an invite, and when."""
+    async with db.read() as tx:
+        found = await uses_of_invite(tx, actor, known(club), known(invite_id))
+    return InviteUses(
+        items=[
+            InviteUse(
+                number=use.number,
+                name=use.name,
+                agent_name=use.agent_name,
+                used_at=use.used_at,
+                join_request_id=spelled(use.request_id),
+                status=use.status,
+            )
+            for use in found
+        ]
+    )
+
+
+@post("/clubs/{club:str}/invites/{invite_id:str}/renew", tags=TAGS, responses=answers(404, 409))
+async def renew_one_invite(
+    request: ApiRequest,
+    db: NamedDependency[Database],
+    actor: NamedDependency[Actor],
+    mailer: NamedDependency[Mailer],
+    club: PathId,
+    invite_id: PathId,
+) -> InviteMade:
+    """Make an invite again under a new token, for the uses that are left and as long as before; the old one is
+    closed. It is mailed again where it is for an address."""
+    made = await renew_invite(
+        db, actor, known(club), known(invite_id), mailer=mailer, source=client_address(request)
+    )
+    return InviteMade(id=encode_id(made.id), token=made.token)
+
+
+@post("/clubs/{club:str}/invites/revoke", status_code=200, tags=TAGS, responses=answers(404))
+async def end_all_invites(
+    db: NamedDependency[Database], actor: NamedDependency[Actor], club: PathId
+) -> Revoked:
+    """Take every open invite back that you may take back one by one. Who waits already is not touched."""
+    return Revoked(revoked=await revoke_all_invites(db, actor, known(club)))
+
+
 @post("/invites/accept", status_code=200, tags=TAGS, responses=answers(404, 409, body=True))
 async def accept_one_invite(
     db: NamedDependency[Database],
@@ -202,4 +288,13 @@ def _invite(view: InviteView) -> Invite:
     )
 
 
-HANDLERS = (list_invites, create_one_invite, end_invite, accept_one_invite)
+HANDLERS = (
+    list_invites,
+    create_one_invite,
+    show_invite,
+    list_uses,
+    renew_one_invite,
+    end_all_invites,
+    end_invite,
+    accept_one_invite,
+)

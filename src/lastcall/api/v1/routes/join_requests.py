@@ -3,24 +3,43 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Annotated
 
-from litestar import get, post
+from litestar import delete, get, post
 from litestar.di import NamedDependency
 from litestar.params import FromQuery, JSONBody
+from msgspec import Meta
 
-from lastcall.access.deciding import approve_join_request, reject_join_request, withdraw_join_request
-from lastcall.access.request_queries import JoinRequestView, join_requests_page
+from lastcall.access.deciding import (
+    MOST_AT_ONCE,
+    Outcome,
+    Verdict,
+    approve_join_request,
+    decide_many,
+    delete_join_request,
+    reject_join_request,
+    withdraw_join_request,
+)
+from lastcall.access.request_queries import (
+    JoinRequestView,
+    join_request,
+    join_requests_page,
+    own_requests,
+)
 from lastcall.access.requests import RequestStatus
 from lastcall.api.v1.answers import answers
 from lastcall.api.v1.paging import CURSOR, After, Limit
-from lastcall.api.v1.shapes import Id, Input, PathId, Shape, known, spelled
-from lastcall.db.cursor import read_cursor, write_cursor
+from lastcall.api.v1.shapes import Id, Input, PathId, Shape, known, known_in, spelled
+from lastcall.db.cursor import cut, read_cursor, write_cursor
 from lastcall.db.database import Database
 from lastcall.db.ids import encode_id
+from lastcall.mail.mailer import Mailer
 from lastcall.people.actor import Actor
+from lastcall.people.agent_grants import AgentGrant
 
 TAGS = ["Join requests"]
 _LISTING = "join-requests"
+_OWN_LISTING = "own-join-requests"
 
 
 class JoinRequest(Shape, frozen=True):
@@ -33,7 +52,9 @@ class JoinRequest(Shape, frozen=True):
     name: str | None
     email: str | None
     agent_name: str | None
+    agent_description: str | None
     roles: list[str]
+    agent_grants: list[AgentGrant]
     status: RequestStatus
     activity_at: datetime
     decided_at: datetime | None
@@ -54,6 +75,55 @@ class Decision(Input, frozen=True):
     """`note` is for whoever asked."""
 
     note: str | None = None
+
+
+class ManyDecisions(Input, frozen=True):
+    """The same decision on up to a hundred requests, each by itself. `note` is for whoever asked."""
+
+    verdict: Verdict
+    ids: Annotated[list[Id], Meta(min_length=1, max_length=MOST_AT_ONCE)]
+    note: str | None = None
+
+
+class DecisionRefusal(Shape, frozen=True):
+    """Why a request was not decided."""
+
+    code: str
+    title: str
+    advice: str | None
+
+
+class DecisionOutcome(Shape, frozen=True):
+    """What became of one request: decided, where `refusal` is null."""
+
+    id: Id
+    refusal: DecisionRefusal | None
+
+
+class DecisionOutcomes(Shape, frozen=True):
+    """One outcome a request, in the order in which they were sent."""
+
+    items: list[DecisionOutcome]
+
+
+class OwnJoinRequest(Shape, frozen=True):
+    """A join request of your own. `decisionNote` is what the club said about it."""
+
+    id: Id
+    club_id: Id
+    club_name: str
+    roles: list[str]
+    status: RequestStatus
+    created_at: datetime
+    decided_at: datetime | None
+    decision_note: str | None
+
+
+class OwnJoinRequestPage(Shape, frozen=True):
+    """`next` is the cursor of the next page; null at the end."""
+
+    items: list[OwnJoinRequest]
+    next: str | None
 
 
 @get("/clubs/{club:str}/join-requests", tags=TAGS, responses=answers(404))
@@ -81,6 +151,34 @@ async def list_join_requests(
     )
 
 
+@get("/clubs/{club:str}/join-requests/{join_request_id:str}", tags=TAGS, responses=answers(404))
+async def show_join_request(
+    db: NamedDependency[Database], actor: NamedDependency[Actor], club: PathId, join_request_id: PathId
+) -> JoinRequest:
+    """One request, waiting or decided."""
+    async with db.read() as tx:
+        return _join_request(await join_request(tx, actor, known(club), known(join_request_id)))
+
+
+@post(
+    "/clubs/{club:str}/join-requests/decide",
+    status_code=200,
+    tags=TAGS,
+    responses=answers(404, body=True),
+)
+async def decide_requests(
+    db: NamedDependency[Database],
+    actor: NamedDependency[Actor],
+    mailer: NamedDependency[Mailer],
+    club: PathId,
+    data: JSONBody[ManyDecisions],
+) -> DecisionOutcomes:
+    """Decide many requests alike. One that cannot be decided stays as it is and says why; the others are decided."""
+    ids = [known_in(each, "ids") for each in data.ids]
+    outcomes = await decide_many(db, actor, known(club), data.verdict, ids, note=data.note, mailer=mailer)
+    return DecisionOutcomes(items=[_outcome(one) for one in outcomes])
+
+
 @post(
     "/clubs/{club:str}/join-requests/{join_request_id:str}/approve",
     status_code=204,
@@ -90,12 +188,13 @@ async def list_join_requests(
 async def approve_request(
     db: NamedDependency[Database],
     actor: NamedDependency[Actor],
+    mailer: NamedDependency[Mailer],
     club: PathId,
     join_request_id: PathId,
     data: JSONBody[Decision],
 ) -> None:
     """Let the person in, with the roles of their invite."""
-    await approve_join_request(db, actor, known(club), known(join_request_id), note=data.note)
+    await approve_join_request(db, actor, known(club), known(join_request_id), note=data.note, mailer=mailer)
 
 
 @post(
@@ -107,12 +206,13 @@ async def approve_request(
 async def reject_request(
     db: NamedDependency[Database],
     actor: NamedDependency[Actor],
+    mailer: NamedDependency[Mailer],
     club: PathId,
     join_request_id: PathId,
     data: JSONBody[Decision],
 ) -> None:
     """Turn whoever asks down."""
-    await reject_join_request(db, actor, known(club), known(join_request_id), note=data.note)
+    await reject_join_request(db, actor, known(club), known(join_request_id), note=data.note, mailer=mailer)
 
 
 @post(
@@ -128,6 +228,54 @@ async def withdraw_request(
     await withdraw_join_request(db, actor, known(club), known(join_request_id))
 
 
+@delete("/clubs/{club:str}/join-requests/{join_request_id:str}", tags=TAGS, responses=answers(404, 409))
+async def delete_request(
+    db: NamedDependency[Database], actor: NamedDependency[Actor], club: PathId, join_request_id: PathId
+) -> None:
+    """Delete a request for good. One that was approved stays, as the record of who let somebody in."""
+    await delete_join_request(db, actor, known(club), known(join_request_id))
+
+
+@get("/me/join-requests", tags=TAGS)
+async def list_own_requests(
+    db: NamedDependency[Database],
+    actor: NamedDependency[Actor],
+    limit: Limit = 50,
+    cursor: After = None,
+) -> OwnJoinRequestPage:
+    """Where you asked to join, over all clubs, the newest first."""
+    after = read_cursor(_OWN_LISTING, cursor, field=CURSOR)
+    async with db.read() as tx:
+        found = await own_requests(tx, actor, after=after, limit=limit + 1)
+    shown, older = cut(found, limit, _OWN_LISTING, lambda one: one.cursor)
+    return OwnJoinRequestPage(
+        items=[
+            OwnJoinRequest(
+                id=encode_id(one.id),
+                club_id=encode_id(one.club_id),
+                club_name=one.club_name,
+                roles=list(one.roles),
+                status=one.status,
+                created_at=one.asked_at,
+                decided_at=one.decided_at,
+                decision_note=one.decision_note,
+            )
+            for one in shown
+        ],
+        next=older,
+    )
+
+
+def _outcome(one: Outcome) -> DecisionOutcome:
+    problem = one.problem
+    return DecisionOutcome(
+        id=encode_id(one.request_id),
+        refusal=None
+        if problem is None
+        else DecisionRefusal(code=problem.code, title=problem.sentence, advice=problem.advice),
+    )
+
+
 def _join_request(view: JoinRequestView) -> JoinRequest:
     return JoinRequest(
         id=encode_id(view.id),
@@ -137,6 +285,8 @@ def _join_request(view: JoinRequestView) -> JoinRequest:
         name=view.name,
         email=view.email,
         agent_name=view.agent_name,
+        agent_description=view.agent_description,
+        agent_grants=list(view.agent_grants),
         roles=list(view.roles),
         status=view.status,
         activity_at=view.activity_at,
@@ -146,4 +296,13 @@ def _join_request(view: JoinRequestView) -> JoinRequest:
     )
 
 
-HANDLERS = (list_join_requests, approve_request, reject_request, withdraw_request)
+HANDLERS = (
+    list_join_requests,
+    show_join_request,
+    decide_requests,
+    approve_request,
+    reject_request,
+    withdraw_request,
+    delete_request,
+    list_own_requests,
+)
