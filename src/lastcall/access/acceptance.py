@@ -7,7 +7,7 @@ acceptances wait for the other, then the person's. Only after that, in new state
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
@@ -45,7 +45,9 @@ from lastcall.mail.mailer import Mailer
 from lastcall.people.actor import Actor
 from lastcall.people.scopes import Scope
 from lastcall.people.tables import Person
-from lastcall.people.tokens import token_hash
+from lastcall.people.tokens import new_token, token_hash
+
+CLAIM_PREFIX = "lcc_"  # by which a secret scanner knows what an agent claims its key with
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,13 @@ class Acceptance:
     club_id: UUID
     request_id: UUID
     status: RequestStatus
+
+
+@dataclass(frozen=True)
+class AgentAcceptance(Acceptance):
+    """The same of an agent. ``claim_secret`` is shown this once and stored nowhere; null for a replay."""
+
+    claim_secret: str | None
 
 
 async def accept_invite(
@@ -98,15 +107,23 @@ async def accept_invite(
     return Acceptance(club_id, request_id, status)
 
 
-async def accept_invite_as_agent(db: Database, token: str, subject: AgentSubject) -> Acceptance:
-    """Accept as a program under the name it gives itself: always a request that waits for a decision.
+async def accept_invite_as_agent(
+    db: Database, token: str, subject: AgentSubject, *, claim_secret: str | None = None
+) -> AgentAcceptance:
+    """Accept as a program under the name it gives itself: always a request that waits for a decision. The answer
+    holds the secret with which the agent claims its key once somebody let it in.
 
-    ``NotFound`` as for a person; ``NotAllowed`` for an invite that is for people.
+    With the ``claim_secret`` of an earlier answer it is that request again, which counts as active while it waits and
+    may be renamed; that ends with the invite (ACC-14). ``NotFound`` as for a person, and for a wrong secret;
+    ``NotAllowed`` for an invite that is for people; ``Invalid`` for a malformed name or description. Opens its own
+    transaction (ACC-17).
     """
     async with db.transaction(outermost=True) as tx:
         club_id = await _club_of(tx, token)
         await bump_gate(tx, club_id)
         invite = await _read(tx, club_id, await _lock_invite(tx, club_id, token))
+        if claim_secret is not None:
+            return await _replayed_by_agent(db, tx, invite, subject, claim_secret)
         if invite.accepted_at is not None:
             raise invite_unknown()
         if invite.kind == InviteKind.PERSON:
@@ -116,10 +133,34 @@ async def accept_invite_as_agent(db: Database, token: str, subject: AgentSubject
         inviter = await standing(tx, club_id, invite.invited_by)
         if not inviter.holds(Permission.MANAGE_AGENTS):
             raise invite_unknown()
-        request_id = await record_join_request(db, club_id, invite.id, subject)
+        secret = CLAIM_PREFIX + new_token()
+        asking = replace(subject, claim_hash=token_hash(secret))
+        request_id = await record_join_request(db, club_id, invite.id, asking)
         await log(tx, club_id, INVITE, "invite.accepted", "invite", invite.id, {"request": str(request_id)})
         tx.publish(Hint(club_id, TOPIC))
-    return Acceptance(club_id, request_id, RequestStatus.PENDING)
+    return AgentAcceptance(club_id, request_id, RequestStatus.PENDING, secret)
+
+
+async def _replayed_by_agent(
+    db: Database, tx: Reader, invite: Row[Any], subject: AgentSubject, claim_secret: str
+) -> AgentAcceptance:
+    """Whoever has the secret of a request of this invite is its agent: it is heard of again, and may say anew who it
+    is while it waits. A wrong secret finds nothing."""
+    made = (
+        await tx.execute(
+            select(JoinRequest.id, JoinRequest.status).where(
+                JoinRequest.club_id == invite.club_id,
+                JoinRequest.invite_id == invite.id,
+                JoinRequest.claim_secret_hash == token_hash(claim_secret),
+            )
+        )
+    ).one_or_none()
+    if made is None:
+        raise invite_unknown()
+    status = RequestStatus(made.status)
+    if status is RequestStatus.PENDING:
+        await write_join_request_change(db, INVITE, invite.club_id, made.id, Activity(subject))
+    return AgentAcceptance(invite.club_id, made.id, status, None)
 
 
 async def _club_of(tx: Reader, token: str) -> UUID:

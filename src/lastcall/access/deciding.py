@@ -6,7 +6,7 @@ who decide at once one waits there and then sees what the other decided (ACC-04)
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from enum import StrEnum
@@ -15,6 +15,7 @@ from uuid import UUID
 
 from sqlalchemy import Row, func, select
 
+from lastcall.access.agents.service import create_agent_in
 from lastcall.access.mails import tell_requester
 from lastcall.access.policy import handed_on, join_request_unknown, require_readable
 from lastcall.access.requests import (
@@ -25,7 +26,8 @@ from lastcall.access.requests import (
 )
 from lastcall.access.tables import Invite, JoinRequest
 from lastcall.clubs.gates import bump_gate
-from lastcall.clubs.policy import require_open
+from lastcall.clubs.permissions import Permission
+from lastcall.clubs.policy import require_open, standing
 from lastcall.clubs.staff import grant_roles
 from lastcall.clubs.tables import Club
 from lastcall.db.database import Database
@@ -34,6 +36,7 @@ from lastcall.errors import Conflict, Invalid, LastcallError, NotAllowed
 from lastcall.mail.mailer import Mailer
 from lastcall.names import valid_note
 from lastcall.people.actor import Actor
+from lastcall.people.agent_grants import AgentGrant
 from lastcall.people.scopes import Scope
 from lastcall.people.tables import Person
 
@@ -63,22 +66,28 @@ async def approve_join_request(
     request_id: UUID,
     *,
     note: str | None = None,
+    agent_grants: Collection[AgentGrant] | None = None,
     mailer: Mailer | None = None,
 ) -> None:
-    """Let the person in: they get the roles of their invite. With a ``mailer`` they are told.
+    """Let somebody in. A person gets the roles of their invite, and is told with a ``mailer``; of a program an agent is
+    made, with ``agent_grants`` (null: all that its invite offers), for which the actor answers.
 
-    Needs ``decide_access`` (without it the request is unknown), and for each role somebody who may hand it on
-    now: the inviter, else the actor. Raises ``Conflict`` when it was decided already (with what it is), when
-    the person is not there any more or owns the club, for an agent, and in an archived club; ``NotAllowed`` for
-    one's own request.
+    Needs ``decide_access`` (without it the request is unknown), and the inviter's authority as it is now, else the
+    actor's own: for each role to hand it on, for an agent ``manage_agents``. Raises ``Conflict`` when it was decided
+    already (with what it is), when the person is not there any more or owns the club, and in an archived club;
+    ``NotAllowed`` for one's own request; ``Invalid`` for grants that the invite does not offer.
     """
     note = valid_note(note, most=NOTE_LENGTH)
     async with _held(db, actor, club_id, request_id) as (tx, request):
         await require_open(tx, club_id)
+        approved = Decided(RequestStatus.APPROVED, by=actor.person_id, note=note)
         if request.subject_kind == "agent":
-            raise Conflict(
-                "agents_wait", "Programs cannot be let in by this version.", advice="Reject it, or wait."
-            )
+            grants = await _judge_agent(tx, actor, club_id, request, agent_grants)
+            await write_join_request_change(db, actor, club_id, request_id, approved)
+            await create_agent_in(tx, club_id, request_id, grants, actor.person_id, by=actor)
+            return
+        if agent_grants is not None:
+            raise _beyond_invite()
         person_id = await _person(tx, request)
         if person_id == actor.person_id:
             raise NotAllowed("own_request", "Nobody decides their own request.", advice="Ask somebody else.")
@@ -92,7 +101,6 @@ async def approve_join_request(
                 "Neither you nor the inviter may hand on all the roles of this invitation now.",
                 advice="Ask the owner to decide it.",
             )
-        approved = Decided(RequestStatus.APPROVED, by=actor.person_id, note=note)
         await write_join_request_change(db, actor, club_id, request_id, approved)
         await grant_roles(tx, club_id, person_id, request.role_ids, by=actor)
         if mailer is not None:
@@ -211,6 +219,7 @@ async def _held(
                     JoinRequest.person_id,
                     JoinRequest.email,
                     Invite.role_ids,
+                    Invite.agent_grants,
                     Invite.invited_by,
                     Club.owner_id,
                 )
@@ -239,6 +248,37 @@ async def _lock(tx: Transaction, club_id: UUID, request_id: UUID) -> Row[Any] | 
         .with_for_update(key_share=True)
     )
     return found.one_or_none()
+
+
+async def _judge_agent(
+    tx: Transaction,
+    actor: Actor,
+    club_id: UUID,
+    request: Row[Any],
+    chosen: Collection[AgentGrant] | None,
+) -> list[AgentGrant]:
+    """What the agent is to be allowed, if somebody may let it in now."""
+    offered = [AgentGrant(grant) for grant in request.agent_grants]
+    grants = offered if chosen is None else sorted(set(chosen))
+    if not set(grants) <= set(offered):
+        raise _beyond_invite()
+    for person_id in (request.invited_by, actor.person_id):
+        if (await standing(tx, club_id, person_id)).holds(Permission.MANAGE_AGENTS):
+            return grants
+    raise NotAllowed(
+        "agents_not_managed",
+        "Neither you nor the inviter may manage agents now.",
+        advice="Ask the owner to decide it.",
+    )
+
+
+def _beyond_invite() -> Invalid:
+    return Invalid(
+        "grants_beyond_invite",
+        "The invitation does not offer all of these grants.",
+        advice="Choose among those that it offers; more can be given to the agent afterwards.",
+        field="agent_grants",
+    )
 
 
 async def _person(tx: Transaction, request: Row[Any]) -> UUID:

@@ -54,10 +54,12 @@ class PersonSubject:
 
 @dataclass(frozen=True)
 class AgentSubject:
-    """A program that asks, under the name it gave itself and with what it says of itself."""
+    """A program that asks, under the name it gave itself and with what it says of itself. ``claim_hash`` is the hash
+    of the secret with which it will claim its key, once it is let in."""
 
     name: str
     description: str | None = None
+    claim_hash: bytes | None = None
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ class Decided:
 @dataclass(frozen=True)
 class Activity:
     """The requester did something: the activity time moves to the database's now, never back. An agent may say
-    anew who it is (``agent``)."""
+    anew who it is (``agent``; a description that is left out stays)."""
 
     agent: AgentSubject | None = None
 
@@ -200,7 +202,7 @@ def _written(change: Decided | Activity) -> tuple[str, dict[str, Any]]:
             decided = {"status": status, "decided_at": NOW, "decided_by": by, "decision_note": note}
             return f"join.{status}", decided
         case Activity(agent=agent):
-            said = {} if agent is None else _subject_columns(agent)
+            said = {} if agent is None else _said(agent)
             return "join.activity", said | {"activity_at": func.greatest(JoinRequest.activity_at, NOW)}
 
 
@@ -208,10 +210,14 @@ def _subject_columns(subject: PersonSubject | AgentSubject) -> dict[str, Any]:
     match subject:
         case PersonSubject(person_id=person_id, email=email):
             return {"subject_kind": "person", "person_id": person_id, "email": email}
-        case AgentSubject(name=name, description=description):
-            name = valid_name(name, "agent_name", most=AGENT_NAME_LENGTH, what="The agent's name")
-            description = valid_note(description, most=AGENT_DESCRIPTION_LENGTH)
-            return {"subject_kind": "agent", "agent_name": name, "agent_description": description}
+        case AgentSubject(claim_hash=claim_hash):
+            return {"subject_kind": "agent", "claim_secret_hash": claim_hash} | _said(subject)
+
+
+def _said(agent: AgentSubject) -> dict[str, str]:
+    name = valid_name(agent.name, "agent_name", most=AGENT_NAME_LENGTH, what="The agent's name")
+    description = valid_note(agent.description, most=AGENT_DESCRIPTION_LENGTH)
+    return {"agent_name": name} | ({} if description is None else {"agent_description": description})
 
 
 HAS_ROOM = Invite.uses < Invite.max_uses

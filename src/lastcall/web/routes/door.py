@@ -22,10 +22,11 @@ from lastcall.access.requests import RequestStatus
 from lastcall.db.cursor import Cursor, read_cursor
 from lastcall.db.transaction import Reader
 from lastcall.errors import Conflict, Invalid, LastcallError, NotAllowed
+from lastcall.people.agent_grants import AgentGrant
 from lastcall.web.access import Access, Visitor, access
 from lastcall.web.club import ClubPage, club_page
 from lastcall.web.fields import known_id
-from lastcall.web.pages import PageRequest, form_fields, go_to, joined_fields
+from lastcall.web.pages import PageRequest, go_to, joined_fields
 from lastcall.web.paging import older
 from lastcall.web.room import Web
 
@@ -94,15 +95,23 @@ async def decide(
     slug: FromPath[str],
     request_id: FromPath[str],
 ) -> Response[str] | Redirect:
-    fields = await form_fields(request)
+    fields = await joined_fields(request)
     async with web.database.read() as tx:
         page = await club_page(tx, visitor, slug)
     wanted, note = known_id(request_id), fields.get("note")
+    ticked = fields.get("grant", "").split()
+    grants = [one for one in AgentGrant if one in ticked] if "is_agent" in fields else None
     try:
         match fields.get("decision"):
             case Verdict.APPROVE:
                 await approve_join_request(
-                    web.database, visitor.actor, page.club.id, wanted, note=note, mailer=web.mailer
+                    web.database,
+                    visitor.actor,
+                    page.club.id,
+                    wanted,
+                    note=note,
+                    agent_grants=grants,
+                    mailer=web.mailer,
                 )
             case Verdict.REJECT:
                 await reject_join_request(

@@ -77,6 +77,15 @@ class Decision(Input, frozen=True):
     note: str | None = None
 
 
+class Approval(Input, frozen=True):
+    """`note` is for whoever asked. `agentGrants`, for an agent: what it may do, among what its invite offers; all of
+    that when it is left out.
+    """
+
+    note: str | None = None
+    agent_grants: list[AgentGrant] | None = None
+
+
 class ManyDecisions(Input, frozen=True):
     """The same decision on up to a hundred requests, each by itself. `note` is for whoever asked."""
 
@@ -191,10 +200,18 @@ async def approve_request(
     mailer: NamedDependency[Mailer],
     club: PathId,
     join_request_id: PathId,
-    data: JSONBody[Decision],
+    data: JSONBody[Approval],
 ) -> None:
-    """Let the person in, with the roles of their invite."""
-    await approve_join_request(db, actor, known(club), known(join_request_id), note=data.note, mailer=mailer)
+    """Let a person in, with the roles of their invite, or an agent, which can claim its key from then on."""
+    await approve_join_request(
+        db,
+        actor,
+        known(club),
+        known(join_request_id),
+        note=data.note,
+        agent_grants=data.agent_grants,
+        mailer=mailer,
+    )
 
 
 @post(
@@ -236,7 +253,7 @@ async def delete_request(
     await delete_join_request(db, actor, known(club), known(join_request_id))
 
 
-@get("/me/join-requests", tags=TAGS)
+@get("/me/join-requests", tags=TAGS, responses=answers())
 async def list_own_requests(
     db: NamedDependency[Database],
     actor: NamedDependency[Actor],
