@@ -5,7 +5,6 @@ All run on one clock that the test moves. Nothing is faked but VRChat, whose led
 
 from __future__ import annotations
 
-import asyncio
 import os
 import signal
 import socket
@@ -190,7 +189,11 @@ class House:
         self._processes[name].send_signal(signal.SIGCONT)
 
     async def kill_postgres(self) -> None:
-        """SIGKILL the database server, and start it again on what was durable."""
+        """SIGKILL the database server, and start it again on what was durable.
+
+        The clock stands still meanwhile: how long the machine takes for it is no part of any reservation's minute.
+        """
+        await self.time.run_at(0.0)
         await self._wake.stop()
         await self.database.close()
         os.kill(self._cluster.pid, signal.SIGKILL)
@@ -198,6 +201,7 @@ class House:
         self._cluster = EmbeddedServer(self.folder / "cluster")
         await self._cluster.__aenter__()
         await self._open()
+        await self.time.run_at(RATE)
 
     def log(self, name: str) -> str:
         return (self.folder / f"{name}.log").read_text(errors="replace")[-3000:]
@@ -300,14 +304,28 @@ class House:
         return rows
 
     async def settle(self) -> None:
-        """Whatever a test left behind: every process runs, nothing is armed."""
+        """Whatever a test left behind: every process runs, nothing is armed, no row is open."""
+        for path in self.barriers.folder.glob("*.armed"):
+            path.unlink()
+        await self.simulator.disarm()
         for name in [path.stem for path in self.barriers.folder.glob("*.reached")]:
             self.barriers.release(name)
         for name in ("server", "collector"):
             if name not in self._processes or not self._processes[name].is_running():
                 await self.start(name)
             self.resume(name)
-        for path in self.barriers.folder.glob("*.armed"):
-            path.unlink()
-        await self.simulator.disarm()
-        await asyncio.sleep(0)
+
+        async def look() -> bool:
+            return not await self._fetch(
+                "select 1 from operations where state in ('pending', 'claimed', 'submitted')"
+            )
+
+        await eventually(look, within=WITHIN, message="a row of the test before is open")
+
+    async def start_anew(self) -> None:
+        """After a failure nobody knows what the processes hold on to: others take their place, on the clock's usual
+        rate."""
+        for name in ("server", "collector"):
+            if name in self._processes:
+                self.kill(name)
+        await self.time.run_at(RATE)

@@ -24,6 +24,7 @@ from lastcall.connections.states import Feature
 from lastcall.connections.switches import set_account_limits, set_connection_limit, set_fleet_limit
 from lastcall.db.database import Database
 from lastcall.db.ids import decode_id, encode_id
+from lastcall.deadlines.wake import WakeChannel
 from lastcall.operations.schedules import Immediate
 from lastcall.operations.services.enqueue import enqueue
 from lastcall.people.actor import Actor
@@ -32,6 +33,7 @@ from lastcall.reads.asking import request_read
 from lastcall.testing.barriers import Barriers
 from lastcall.testing.connecting import activate
 from lastcall.testing.database import TestServer
+from lastcall.testing.departures import Departure, departures
 from lastcall.testing.fleet import ready_account
 from lastcall.testing.nursery import Child, Nursery
 from lastcall.testing.shared_clock import SharedTime
@@ -53,13 +55,23 @@ WITHIN = 30.0
 WITNESSES = """
 create table lastcall_testing.grants (at timestamptz, scope text, window_start timestamptz, amount integer);
 create table lastcall_testing.ends (operation_id uuid, state text);
+alter function allowance_charge(text, integer, timestamptz) rename to allowance_charge_itself;
+create function allowance_charge(p_scope text, p_amount integer, p_now timestamptz) returns void
+language plpgsql as $$
+begin
+    -- The grant is of the moment it was judged at; how long its statement takes after that is no part of it.
+    perform set_config('lastcall_testing.judged_at', p_now::text, true);
+    perform allowance_charge_itself(p_scope, p_amount, p_now);
+end
+$$;
 create function lastcall_testing.see_grant() returns trigger language plpgsql as $$
 declare
     v_before constant integer := case when new.window_start = old.window_start then old.granted else 0 end;
 begin
     if (new.window_start, new.granted) is distinct from (old.window_start, old.granted) then
         insert into lastcall_testing.grants
-        values (public.lastcall_now(), new.scope, new.window_start, new.granted - v_before);
+        values (current_setting('lastcall_testing.judged_at')::timestamptz, new.scope, new.window_start,
+                new.granted - v_before);
     end if;
     return null;
 end
@@ -106,6 +118,7 @@ class TwoHouse:
         self.time = SharedTime(self.folder / "clock", self.url)
         await self.time.install()
         self.database = await Database.open(self.url, pool_size=4)
+        self._wake = WakeChannel(self.database)  # what is queued here, the server has to hear of
         await self.database.pool.execute(WITNESSES)
         with socket.socket() as taken:
             taken.bind(("127.0.0.1", 0))
@@ -123,12 +136,15 @@ class TwoHouse:
             self.nursery = Nursery(environment, self.folder, self.folder / "clock", self.barriers.folder)
             try:
                 await self._seed()
+                await self._wake.start()
+                await eventually(lambda: self._wake.is_up)
                 self._processes["server"] = self.nursery.start("server", self._log("server"))
                 await eventually(lambda: _answers(port), within=WITHIN, message=self.log("server"))
                 await self.time.run_at(RATE)
                 yield self
             finally:
                 self.nursery.close()
+                await self._wake.stop()
         await self.database.close()
         self.time.clock.close()
 
@@ -267,6 +283,10 @@ class TwoHouse:
 
     def limit_of(self, scope: str) -> int:
         return {"fleet": FLEET, "account": ACCOUNT, "connection": CONNECTION}[scope.partition(":")[0]]
+
+    def departures(self) -> list[Departure]:
+        """Every request to VRChat that a collector sent."""
+        return departures(self.barriers.folder)
 
     async def row(self, operation_id: UUID) -> tuple[str, str | None]:
         (row,) = await self.fetch("select state, code from operations where id = $1", operation_id)

@@ -30,6 +30,9 @@ async def _collector(clock: SharedClock, barriers: Path) -> int:
     from lastcall.collector.config import config_from
     from lastcall.collector.main import run_collector
     from lastcall.testing.barriers import observer
+    from lastcall.testing.departures import record_departures
+
+    record_departures(barriers, clock)
 
     async def nobody(name: str, what: str) -> str:
         raise AssertionError(f"there is nobody to ask for {what} of {name}")
