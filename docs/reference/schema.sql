@@ -514,9 +514,14 @@ CASE
 END),
     constraint deliveries_source_check CHECK ((num_nonnulls(approval_id, decision_id) <= 1)),
     constraint deliveries_state_check CHECK ((state = ANY (ARRAY['pending'::text, 'delivering'::text, 'delivered'::text, 'unknown'::text, 'dead'::text, 'dropped'::text]))),
+    constraint deliveries_club_id_agent_id_fkey FOREIGN KEY (club_id, agent_id) REFERENCES agents(club_id, id) ON DELETE CASCADE,
+    constraint deliveries_club_id_approval_id_fkey FOREIGN KEY (club_id, approval_id) REFERENCES approvals(club_id, id) ON DELETE CASCADE,
+    constraint deliveries_club_id_decision_id_fkey FOREIGN KEY (club_id, decision_id) REFERENCES decisions(club_id, id) ON DELETE CASCADE,
     constraint deliveries_club_id_fkey FOREIGN KEY (club_id) REFERENCES clubs(id) ON DELETE CASCADE,
     constraint deliveries_person_id_fkey FOREIGN KEY (person_id) REFERENCES people(id)
 );
+CREATE INDEX deliveries_club_id_approval_id_idx ON deliveries USING btree (club_id, approval_id) WHERE (approval_id IS NOT NULL);
+CREATE INDEX deliveries_club_id_decision_id_idx ON deliveries USING btree (club_id, decision_id) WHERE (decision_id IS NOT NULL);
 CREATE INDEX deliveries_dead_idx ON deliveries USING btree (ended_at, id) WHERE (state = 'dead'::text);
 CREATE INDEX deliveries_dead_of_club_idx ON deliveries USING btree (club_id, ended_at, id) WHERE (state = 'dead'::text);
 CREATE INDEX deliveries_ended_at_idx ON deliveries USING btree (ended_at);

@@ -40,6 +40,7 @@ from lastcall.db.database import Database
 from lastcall.deadlines.owner import Owner
 from lastcall.deadlines.scheduler import Scheduler
 from lastcall.deadlines.wake import WakeChannel
+from lastcall.decisions.deliveries.handing import AgentWaits
 from lastcall.decisions.deliveries.sending import deliveries_owner
 from lastcall.decisions.deliveries.tellings import telling_owners
 from lastcall.decisions.retention.kinds import KINDS
@@ -138,6 +139,7 @@ class House:
         self.board = WorkBoard(database, work_sources(database), clock)
         self.wake_channel = WakeChannel(database, clock) if settings.wake_channel else None
         self.live = LiveHub(database.bus, clock)
+        self.agent_waits = AgentWaits(database, clock)
         self.workers = WorkerServices(
             db=database,
             keys=KeyRing(database, clock),
@@ -156,6 +158,7 @@ class House:
         """
         self.live.close()
         self.board.stop()
+        self.agent_waits.stop()
         self._stopping = asyncio.ensure_future(self.scheduler.stop())
 
     @asynccontextmanager
@@ -193,7 +196,13 @@ def create_app(house: House, *, logs_requests: bool = False) -> Litestar:
         route_handlers=[web_routes(), api_routes(), house.mcp.route(), *worker_routes(house.workers)],
         lifespan=[house.lifespan],
         state=State(
-            {"database": house.database, "mailer": house.mailer, "cookies": house.cookies, "web": web}
+            {
+                "database": house.database,
+                "mailer": house.mailer,
+                "cookies": house.cookies,
+                "web": web,
+                "agent_waits": house.agent_waits,
+            }
         ),
         exception_handlers={Exception: _answer},
         before_send=[headers],

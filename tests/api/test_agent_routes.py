@@ -30,6 +30,8 @@ class AgentLine:
 
 LINES: dict[str, AgentLine] = {
     "GET /agent": AgentLine(None, 200, paused=200),
+    "GET /agent/deliveries": AgentLine(None, 200),
+    "POST /agent/deliveries/ack": AgentLine(None, 204, body={"ids": []}),
 }
 PUBLIC: set[str] = set()
 """Those that need no key yet: what an agent calls before it has one."""

@@ -165,7 +165,7 @@ LINES: dict[str, Line] = {
     "POST /clubs/{club}/reads": Line(OPERATIONS, 202, body={"kind": "bans"}),
     "GET /clubs/{club}/reads/{read_id}": Line(READ, 200, lacking=404),
     "GET /clubs/{club}/messages": Line(READ, 200, lacking=200),
-    "POST /clubs/{club}/messages/dismiss": Line(ACCOUNT, 204, lacking=204, body={"ids": []}),
+    "POST /clubs/{club}/messages/dismiss": Line(Scope.DECISIONS, 204, lacking=204, body={"ids": []}),
     "GET /clubs/{club}/messages/undelivered": Line(READ, 200),
     "POST /clubs/{club}/messages/{message_id}/retry": Line(CLUBS, 204),
     "GET /operator/messages/undelivered": Line(right=200, unknown=None, **OPERATOR),

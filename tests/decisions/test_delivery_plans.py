@@ -6,12 +6,15 @@ import json
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from tests.decisions.conftest import Door
 from tests.decisions.deliveries_kit import KIND, PUBLIC_URL, tell
 
+from lastcall.db.cursor import LAST
 from lastcall.deadlines.scheduler import Scheduler
+from lastcall.decisions.deliveries import dead, handing, notices
 from lastcall.decisions.deliveries.kinds import declare_kind
 from lastcall.decisions.deliveries.sending import Sending, deliveries_owner
 from lastcall.decisions.deliveries.tellings import Digests, Reminders, telling_owners
@@ -49,7 +52,7 @@ async def test_what_is_due_is_found_without_walking_over_what_was_told(door: Doo
     connection = await door.db.connect()
     day = await door.db.pool.fetchval("select date_trunc('day', lastcall_now(), 'UTC')")
     until = await door.db.pool.fetchval("select $1::timestamptz + interval '1 day'", day)
-    club = (door.club_id, day, until)
+    club, agent = (door.club_id, day, until), (door.club_id, uuid4())
     try:
         await connection.execute("set session_replication_role = replica")
         await connection.execute(HISTORY, door.club_id, door.owner.person_id)
@@ -62,6 +65,11 @@ async def test_what_is_due_is_found_without_walking_over_what_was_told(door: Doo
             ("deliveries", Sending.notes.first, (None, None)),
             ("retention_tellings", Reminders.notes.next_deadline, (None, None)),
             ("retention_tellings", Digests.notes.next_deadline, (None, None)),
+            ("deliveries", handing._HAND_OVER, (*agent, 50, 8, timedelta(seconds=30), "")),
+            ("deliveries", handing._AGAIN_IN, agent),
+            ("deliveries", notices._PAGE, ([door.club_id], door.owner.person_id, LAST.time, LAST.id, 50)),
+            ("deliveries", dead._OF_CLUB, (door.club_id, LAST.time, LAST.id, 50)),
+            ("deliveries", dead._EVERYWHERE, (LAST.time, LAST.id, 50)),
             ("retention", Digests.count.format(name="join_request"), club),
             ("join_requests", Reminders.count.format(order=JOIN_REQUEST.order), club),
         ):
@@ -69,7 +77,10 @@ async def test_what_is_due_is_found_without_walking_over_what_was_told(door: Doo
                 "set enable_seqscan = off" if "tellings" in table else "reset enable_seqscan"
             )
             found = await connection.fetchval(f"explain (analyze, format json) {statement}", *arguments)
-            scans = [one for one in nodes(json.loads(found)[0]["Plan"]) if one.get("Relation Name") == table]
+            plan = json.loads(found)[0]["Plan"]
+            scans = [
+                one for one in nodes(plan) if one.get("Relation Name") == table and "Scan" in one["Node Type"]
+            ]
             assert scans, found
             for scan in scans:
                 assert scan["Node Type"] in ("Index Scan", "Index Only Scan", "Bitmap Heap Scan"), found

@@ -55,7 +55,7 @@ DELIVERIES = [
     row(
         notices.dismiss_notices,
         Who.STAFF,
-        Scope.ACCOUNT,
+        Scope.DECISIONS,
         lambda w, _, actor: notices.dismiss_notices(w.db, actor, w.club_id, [new_id()]),
     ),
     row(dead.dead_of_club, Who.STAFF, Scope.READ, of_club, P.MANAGE_CONNECTION),

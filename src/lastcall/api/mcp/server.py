@@ -13,7 +13,7 @@ from mcp.shared.exceptions import MCPError
 
 import lastcall
 from lastcall.api.intake import BODY_LIMIT
-from lastcall.api.mcp import agent_tools, event_tools, operation_tools, retention_tools
+from lastcall.api.mcp import agent_tools, delivery_tools, event_tools, operation_tools, retention_tools
 from lastcall.api.mcp.tool import AgentTool, Tool
 from lastcall.api.problems import as_family, problem_document
 from lastcall.api.v1.fresh import rendered
@@ -27,7 +27,7 @@ ACTOR = "lastcall.actor"
 _PARTS = (operation_tools, event_tools, retention_tools)
 TOOLS: dict[str, Tool[Any]] = {tool.name: tool for part in _PARTS for tool in part.TOOLS}
 """What a person's programs may be given."""
-_AGENT_PARTS = (agent_tools,)
+_AGENT_PARTS = (agent_tools, delivery_tools)
 AGENT_TOOLS: dict[str, AgentTool[Any]] = {tool.name: tool for part in _AGENT_PARTS for tool in part.TOOLS}
 """What an agent with its own key may be given, each by its grant."""
 

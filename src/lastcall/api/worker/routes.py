@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Coroutine
-
 from litestar import Router, post
 from litestar.di import NamedDependency, Provide
 from litestar.types import ControllerRouterHandler
 
+from lastcall.api.departure import unless_departed
 from lastcall.api.worker import membership_routes, read_routes, telemetry_routes
 from lastcall.api.worker.admission import WorkerRequest, admit
 from lastcall.api.worker.services import Answer, WorkerServices, answer
@@ -17,7 +15,6 @@ from lastcall.connections.allowance import reserve
 from lastcall.connections.failures import record_failure
 from lastcall.connections.hello import Journal, say_hello
 from lastcall.connections.leases import release_lease, renew_lease, take_lease
-from lastcall.connections.work import Due
 from lastcall.db.ids import decode_id, encode_id
 from lastcall.operations.services.worker import Settled
 from lastcall.protocol.constants import BODY_BYTES_MOST, WAIT_LIFE
@@ -103,7 +100,7 @@ async def hello(request: WorkerRequest, services: NamedDependency[WorkerServices
 async def wait(request: WorkerRequest, services: NamedDependency[WorkerServices]) -> Answer:
     asked, worker = await admit(request, services.keys, Wait)
     waiting = services.board.wait(worker.account_id, worker.worker_id, WAIT_LIFE, asked.room)
-    due = await _unless_departed(request, waiting)
+    due = await unless_departed(request, waiting)
     return answer(
         WaitAnswer(
             due=tuple(
@@ -246,20 +243,3 @@ def _recorded(settled: Settled) -> Answer:
             is_kept_as_evidence=settled.is_kept_as_evidence,
         )
     )
-
-
-async def _unless_departed(request: WorkerRequest, work: Coroutine[None, None, list[Due]]) -> list[Due]:
-    """The work's result; nothing as soon as the client is gone, whom nobody would tell."""
-    working = asyncio.ensure_future(work)
-    departing = asyncio.ensure_future(_departure(request))
-    try:
-        await asyncio.wait((working, departing), return_when=asyncio.FIRST_COMPLETED)
-        return working.result() if working.done() else []
-    finally:
-        departing.cancel()
-        working.cancel()
-
-
-async def _departure(request: WorkerRequest) -> None:
-    while (await request.receive())["type"] != "http.disconnect":
-        pass

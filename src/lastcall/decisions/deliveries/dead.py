@@ -29,12 +29,13 @@ LISTING = "dead deliveries"
 PAGE_MOST = 100
 
 _FIELDS = """
-    select d.club_id, d.id, d.kind, d.channel, d.person_id, d.agent_id, p.display_name as recipient, d.attempts,
+    select d.club_id, d.id, d.kind, d.channel, coalesce(p.display_name, a.name) as recipient, d.attempts,
            d.last_error, d.created_at, d.ended_at, c.name as club, c.slug
 """
 _JOINS = """
       join clubs c on c.id = d.club_id
       left join people p on p.id = d.person_id
+      left join agents a on a.club_id = d.club_id and a.id = d.agent_id
      order by d.ended_at desc, d.id desc
 """
 _OF_CLUB = f"""

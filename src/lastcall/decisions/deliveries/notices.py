@@ -104,7 +104,7 @@ async def dismiss_notices(db: Database, actor: Actor, club_id: UUID, ids: Collec
             field="ids",
         )
     async with db.transaction() as tx:
-        await require_staff(tx, actor, club_id, scope=Scope.ACCOUNT)
+        await require_staff(tx, actor, club_id, scope=Scope.DECISIONS)
         await tx.raw.execute(_DISMISS, club_id, actor.person_id, sorted(set(ids)))
         tx.publish(Hint(club_id, NOTICES))
 

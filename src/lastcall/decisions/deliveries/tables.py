@@ -9,7 +9,7 @@ from uuid import UUID
 from sqlalchemy import CheckConstraint, ForeignKey, ForeignKeyConstraint, Index, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from lastcall.db.base import Base, TenantTable
+from lastcall.db.base import Base, TenantTable, tenant_reference
 
 DATABASE_NOW = text("lastcall_now()")
 DEDUP_MOST = 200
@@ -35,6 +35,9 @@ class Delivery(TenantTable, Base):
     __tablename__ = "deliveries"
     __table_args__ = (
         ForeignKeyConstraint(["club_id"], ["clubs.id"], ondelete="CASCADE"),
+        tenant_reference("agents", "agent_id", on_delete="cascade"),
+        tenant_reference("approvals", "approval_id", on_delete="cascade"),
+        tenant_reference("decisions", "decision_id", on_delete="cascade"),
         UniqueConstraint("club_id", "person_id", "channel", "kind", "dedup"),
         UniqueConstraint("club_id", "agent_id", "kind", "dedup"),
         CheckConstraint(
@@ -63,6 +66,9 @@ class Delivery(TenantTable, Base):
             postgresql_where=text("state = 'dead'"),
         ),
         Index(None, "ended_at"),
+        # For the cascades.
+        Index(None, "club_id", "approval_id", postgresql_where=text("approval_id is not null")),
+        Index(None, "club_id", "decision_id", postgresql_where=text("decision_id is not null")),
     )
 
     kind: Mapped[str]

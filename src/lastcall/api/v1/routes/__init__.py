@@ -5,6 +5,7 @@ from __future__ import annotations
 from lastcall.api.v1.routes import (
     activity,
     agent,
+    agent_deliveries,
     clock,
     clubs,
     connections,
@@ -37,6 +38,7 @@ HANDLERS = (
     *visibility.HANDLERS,
     *activity.HANDLERS,
     *agent.HANDLERS,
+    *agent_deliveries.HANDLERS,
     *operations.HANDLERS,
     *operation_story.HANDLERS,
     *requests.HANDLERS,
