@@ -102,6 +102,11 @@ async def join_requests_page(
 async def join_request(tx: Reader, actor: Actor, club_id: UUID, request_id: UUID) -> JoinRequestView:
     """One request, waiting or decided; needs ``decide_access``, without which it is unknown (``NotFound``)."""
     await require_readable(tx, actor, club_id, scope=Scope.READ)
+    return await join_request_in(tx, club_id, request_id)
+
+
+async def join_request_in(tx: Reader, club_id: UUID, request_id: UUID) -> JoinRequestView:
+    """One request. Who may see it is the caller's question."""
     row = (
         await tx.execute(
             select(

@@ -23,6 +23,7 @@ from lastcall.access.deciding import (
 from lastcall.access.request_queries import (
     JoinRequestView,
     join_request,
+    join_request_in,
     join_requests_page,
     own_requests,
 )
@@ -183,9 +184,7 @@ async def decide_requests(
     data: JSONBody[ManyDecisions],
 ) -> DecisionOutcomes:
     """Decide many requests alike. One that cannot be decided stays as it is and says why; the others are decided."""
-    ids = [known_in(each, "ids") for each in data.ids]
-    outcomes = await decide_many(db, actor, known(club), data.verdict, ids, note=data.note, mailer=mailer)
-    return DecisionOutcomes(items=[_outcome(one) for one in outcomes])
+    return await decided(db, actor, club, data, mailer=mailer)
 
 
 @post(
@@ -281,6 +280,31 @@ async def list_own_requests(
         ],
         next=older,
     )
+
+
+async def decided(
+    db: Database, actor: Actor, club: str, data: ManyDecisions, *, mailer: Mailer | None
+) -> DecisionOutcomes:
+    """The decisions, as API and MCP make them."""
+    ids = [known_in(each, "ids") for each in data.ids]
+    outcomes = await decide_many(db, actor, known(club), data.verdict, ids, note=data.note, mailer=mailer)
+    return DecisionOutcomes(items=[_outcome(one) for one in outcomes])
+
+
+async def let_in(
+    db: Database,
+    actor: Actor,
+    club: str,
+    request_id: str,
+    *,
+    note: str | None,
+    agent_grants: list[AgentGrant] | None,
+) -> JoinRequest:
+    """Approve, and answer the request as it is then."""
+    club_id, wanted = known(club), known(request_id)
+    await approve_join_request(db, actor, club_id, wanted, note=note, agent_grants=agent_grants)
+    async with db.read() as tx:
+        return _join_request(await join_request_in(tx, club_id, wanted))
 
 
 def _outcome(one: Outcome) -> DecisionOutcome:
