@@ -10,7 +10,8 @@ from uuid import UUID
 import pytest
 from tests.access.conftest import Door
 
-from lastcall.access.acceptance import CLAIM_PREFIX, AgentAcceptance, accept_invite_as_agent
+from lastcall.access.acceptance import AgentAcceptance, accept_invite_as_agent
+from lastcall.access.agents.claims import PREFIX as CLAIM_PREFIX
 from lastcall.access.deciding import Verdict, approve_join_request, decide_many, delete_join_request
 from lastcall.access.invites import InviteKind, NewInvite, create_invite
 from lastcall.access.requests import AgentSubject, RequestStatus

@@ -32,8 +32,9 @@ LINES: dict[str, AgentLine] = {
     "GET /agent": AgentLine(None, 200, paused=200),
     "GET /agent/deliveries": AgentLine(None, 200),
     "POST /agent/deliveries/ack": AgentLine(None, 204, body={"ids": []}),
+    "GET /agent/events": AgentLine(AgentGrant.READ_EVENTS, 200),
 }
-PUBLIC: set[str] = set()
+PUBLIC = {"POST /agent/join", "POST /agent/claim"}
 """Those that need no key yet: what an agent calls before it has one."""
 
 

@@ -226,6 +226,20 @@ LINES: dict[str, Line] = {
         right=201, unknown=None, body={"email": "a@example.org", "displayName": "A"}, **OPERATOR
     ),
     "GET /operator/audit": Line(right=200, unknown=None, **OPERATOR),
+    "GET /clubs/{club}/agents": Line(READ, 200),
+    "GET /clubs/{club}/agents/{agent_id}": Line(READ, 200),
+    "PUT /clubs/{club}/agents/{agent_id}": Line(
+        ACCESS, 200, body={"name": "Robot", "description": None, "grants": ["ask"], "seen": SEEN}
+    ),
+    "POST /clubs/{club}/agents/{agent_id}/claim": Line(ACCESS, 409),
+    "POST /clubs/{club}/agents/{agent_id}/responsible": Line(ACCESS, 200),
+    "POST /clubs/{club}/agents/{agent_id}/pause": Line(ACCESS, 200),
+    "POST /clubs/{club}/agents/{agent_id}/resume": Line(ACCESS, 200),
+    "GET /clubs/{club}/agents/{agent_id}/keys": Line(READ, 200),
+    "POST /clubs/{club}/agents/{agent_id}/keys": Line(ACCESS, 201, body={}),
+    "DELETE /clubs/{club}/agents/{agent_id}/keys": Line(ACCESS, 200),
+    "POST /clubs/{club}/agents/{agent_id}/block": Line(ACCESS, 200),
+    "POST /clubs/{club}/agents/{agent_id}/unblock": Line(ACCESS, 200),
     # The last line, because the lines above need the role.
     "DELETE /clubs/{club}/roles/{role_id}": Line(STAFF, 200, query="?seen={seen}"),
 }

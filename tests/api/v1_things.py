@@ -22,6 +22,7 @@ from lastcall.operations.services.lists import create_list
 from lastcall.people.service import add_person
 from lastcall.people.sign_in import make_sign_in_link, redeem_sign_in_link
 from lastcall.reads.asking import request_read
+from lastcall.testing.agents import let_in_agent
 
 WORLD_ID = "wrld_00000000-0000-4000-8000-000000000001"
 POST = {"title": "Tonight", "text": "Doors at nine.", "visibility": "group", "sendNotification": False}
@@ -50,6 +51,7 @@ async def things(api: Api) -> dict[str, str]:
     kept = await create_list(world.db, owner, world.club_id, "Regulars", [user(1), user(2)])
     draft_id = new_id()
     await save_draft(world.db, owner, world.club_id, draft_id, POST, Immediate(), seen=0)
+    agent, _ = await let_in_agent(world.db, world.club_id, owner.person_id)
     read = await request_read(world.db, owner, world.club_id, "requests", {})
     message_id = new_id()
     await world.db.pool.execute(
@@ -67,6 +69,7 @@ async def things(api: Api) -> dict[str, str]:
         "role_id": role_id,
         "invite_id": encode_id(invite.id),
         "join_request_id": encode_id(made.request_id),
+        "agent_id": encode_id(agent.agent_id),
         "item_kind": "join_request",
         "retained_id": encode_id(made.request_id),
         "control": "keep",

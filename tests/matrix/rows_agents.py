@@ -5,12 +5,30 @@ from __future__ import annotations
 from typing import Any
 
 from tests.matrix.cases import Who, row
+from tests.matrix.world import World
 
-from lastcall.access.agents import queries
+from lastcall.access.agents import queries, service
 from lastcall.clubs.permissions import Permission
+from lastcall.people.agent_grants import AgentGrant
 from lastcall.people.scopes import Scope
 
 NEEDS = Permission.MANAGE_AGENTS
+
+
+def command(function: Any) -> Any:
+    return row(
+        function,
+        Who.STAFF,
+        Scope.ACCESS,
+        lambda w, _, a: function(w.db, a, w.club_id, w.agent.agent_id),
+        NEEDS,
+    )
+
+
+async def edit(w: World, tx: Any, actor: Any) -> object:
+    seen = (await queries.agent_in(tx, w.club_id, w.agent.agent_id)).version
+    fields = service.AgentFields("Robot", None, frozenset({AgentGrant.ASK}))
+    return await service.edit_agent(w.db, actor, w.club_id, w.agent.agent_id, fields, seen)
 
 
 def of_agent(function: Any) -> Any:
@@ -22,5 +40,27 @@ AGENTS = [
         queries.agents_of, Who.STAFF, Scope.READ, lambda w, tx, a: queries.agents_of(tx, a, w.club_id), NEEDS
     ),
     row(queries.read_agent, Who.STAFF, Scope.READ, of_agent(queries.read_agent), NEEDS),
+    row(service.edit_agent, Who.STAFF, Scope.ACCESS, edit, NEEDS),
+    *(
+        command(one)
+        for one in (
+            service.pause_agent,
+            service.resume_agent,
+            service.block_agent,
+            service.unblock_agent,
+            service.take_responsibility,
+            service.rotate_key,
+            service.revoke_keys,
+        )
+    ),
+    # It never asked at a door, so that there is nothing to renew.
+    row(
+        service.refresh_claim,
+        Who.STAFF,
+        Scope.ACCESS,
+        lambda w, _, a: service.refresh_claim(w.db, a, w.club_id, w.agent.agent_id),
+        NEEDS,
+        answer="key_claimed",
+    ),
     row(queries.keys_of, Who.STAFF, Scope.READ, of_agent(queries.keys_of), NEEDS),
 ]

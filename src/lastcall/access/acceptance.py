@@ -13,6 +13,7 @@ from uuid import UUID
 
 from sqlalchemy import Row, func, or_, select
 
+from lastcall.access.agents.claims import new_claim
 from lastcall.access.grants import held_roles
 from lastcall.access.invites import INVITE_DIRECTORY, TOPIC, InviteKind
 from lastcall.access.mails import tell_inviter
@@ -45,9 +46,7 @@ from lastcall.mail.mailer import Mailer
 from lastcall.people.actor import Actor
 from lastcall.people.scopes import Scope
 from lastcall.people.tables import Person
-from lastcall.people.tokens import new_token, token_hash
-
-CLAIM_PREFIX = "lcc_"  # by which a secret scanner knows what an agent claims its key with
+from lastcall.people.tokens import token_hash
 
 
 @dataclass(frozen=True)
@@ -133,8 +132,8 @@ async def accept_invite_as_agent(
         inviter = await standing(tx, club_id, invite.invited_by)
         if not inviter.holds(Permission.MANAGE_AGENTS):
             raise invite_unknown()
-        secret = CLAIM_PREFIX + new_token()
-        asking = replace(subject, claim_hash=token_hash(secret))
+        secret, claim_hash = new_claim()
+        asking = replace(subject, claim_hash=claim_hash)
         request_id = await record_join_request(db, club_id, invite.id, asking)
         await log(tx, club_id, INVITE, "invite.accepted", "invite", invite.id, {"request": str(request_id)})
         tx.publish(Hint(club_id, TOPIC))

@@ -5,6 +5,17 @@ than hidden.
 from __future__ import annotations
 
 _WORDS = {
+    "agent.blocked": "Blocked an agent",
+    "agent.claim_renewed": "Made an agent a new claim secret",
+    "agent.claimed": "Claimed its key",
+    "agent.created": "Let an agent in",
+    "agent.edited": "Changed an agent",
+    "agent.paused": "Paused an agent",
+    "agent.responsible": "Took over answering for an agent",
+    "agent.resumed": "Let an agent go on",
+    "agent.revoked": "Ended the keys of an agent",
+    "agent.rotated": "Made an agent a new key",
+    "agent.unblocked": "Unblocked an agent",
     "club.added": "Made the club",
     "club.archived": "Archived the club",
     "club.edited": "Changed the settings",
@@ -76,6 +87,7 @@ FAMILIES = {
     "invite": "Invitations",
     "visibility": "Data visibility",
     "join": "Join requests",
+    "agent": "Agents",
     "event": "Events",
     "list": "Recipient lists",
     "operation": "Actions",

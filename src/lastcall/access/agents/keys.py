@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID
 
-from sqlalchemy import func, insert, select
+from sqlalchemy import func, insert, select, update
 
+from lastcall.access.agents.policy import LIVE_KEY
 from lastcall.access.agents.tables import AgentKey
+from lastcall.db.clock import NOW
 from lastcall.db.database import Database
 from lastcall.db.ids import new_id
 from lastcall.db.tables import Directory
@@ -20,6 +22,8 @@ from lastcall.people.tokens import new_token, token_hash
 PREFIX = "lca_"  # by which a secret scanner, and our own door, knows a key of an agent
 HINT_LENGTH = 8  # characters of a key that stay visible
 KEY_DIRECTORY = "agent_key"
+OVERLAP = timedelta(hours=24)
+"""How long an older key is good beside the one that replaced it, so that a running program can be changed over."""
 USED_EVERY = timedelta(minutes=5)
 """How fine it is known when a key was last used: a row is not written at every call."""
 
@@ -92,3 +96,21 @@ async def make_key(tx: Transaction, club_id: UUID, agent_id: UUID) -> NewKey:
         )
     )
     return NewKey(agent_id, key_id, generation, key)
+
+
+async def end_keys_in(
+    tx: Transaction, club_id: UUID, agent_id: UUID, *, after: timedelta | None = None
+) -> int:
+    """End the agent's live keys, at once or ``after`` that long (never later than they would), in the transaction of
+    a caller who moved the club's gate; answers how many they were.
+    """
+    ends = (
+        {"revoked_at": NOW} if after is None else {"expires_at": func.least(AgentKey.expires_at, NOW + after)}
+    )
+    ended = await tx.execute(
+        update(AgentKey)
+        .where(AgentKey.club_id == club_id, AgentKey.agent_id == agent_id, *LIVE_KEY)
+        .values(**ends)
+        .returning(AgentKey.id)
+    )
+    return len(ended.all())

@@ -6,6 +6,7 @@ from sqlalchemy import Row, select
 
 from lastcall.access.agents.tables import Agent, AgentKey
 from lastcall.clubs.gates import hold_gate
+from lastcall.clubs.policy import Standing
 from lastcall.clubs.tables import Club
 from lastcall.db.clock import NOW
 from lastcall.db.transaction import Reader, Transaction
@@ -13,6 +14,8 @@ from lastcall.errors import Conflict, NotAllowed, NotFound, NotSignedIn
 from lastcall.people.actor import AgentActor
 from lastcall.people.agent_grants import AgentGrant
 
+AS_READER = Standing(is_owner=False, is_staff=True, permissions=frozenset(), provider_role_ids=frozenset())
+"""How an agent stands where staff read: like one of them without any permission."""
 LIVE_KEY = (AgentKey.revoked_at.is_(None), AgentKey.expires_at.is_(None) | (AgentKey.expires_at > NOW))
 """What makes a key one that is good: neither revoked nor replaced for longer than its overlap."""
 

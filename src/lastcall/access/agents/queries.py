@@ -133,8 +133,9 @@ async def agent_in(tx: Reader, club_id: UUID, agent_id: UUID) -> AgentView:
 
 
 async def keys_of(tx: Reader, actor: Actor, club_id: UUID, agent_id: UUID) -> list[KeyView]:
-    """The agent's live keys, the newest first; needs ``manage_agents``."""
+    """The agent's live keys, the newest first; needs ``manage_agents``. ``NotFound`` as for ``read_agent``."""
     await require(tx, actor, club_id, Permission.MANAGE_AGENTS, scope=Scope.READ)
+    await agent_in(tx, club_id, agent_id)
     rows = await tx.execute(
         select(
             AgentKey.id,

@@ -14,6 +14,7 @@ from mcp.shared.exceptions import MCPError
 import lastcall
 from lastcall.api.intake import BODY_LIMIT
 from lastcall.api.mcp import (
+    agent_management_tools,
     agent_tools,
     delivery_tools,
     door_tools,
@@ -31,7 +32,7 @@ from lastcall.people.actor import Actor, AgentActor
 ACTOR = "lastcall.actor"
 """Under this the request's scope says for whom it acts."""
 
-_PARTS = (operation_tools, event_tools, door_tools, retention_tools)
+_PARTS = (operation_tools, event_tools, door_tools, retention_tools, agent_management_tools)
 TOOLS: dict[str, Tool[Any]] = {tool.name: tool for part in _PARTS for tool in part.TOOLS}
 """What a person's programs may be given."""
 _AGENT_PARTS = (agent_tools, delivery_tools)

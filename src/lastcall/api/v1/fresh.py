@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from lastcall.access.agents.queries import AgentView
 from lastcall.api.v1.event_shapes import event_shape
 from lastcall.api.v1.retention_shapes import state_shape
+from lastcall.api.v1.routes.agents import agent_shape
 from lastcall.api.v1.routes.clubs import settings_shape
 from lastcall.api.v1.routes.imports import import_shape
 from lastcall.api.v1.routes.operations import operation_shape
@@ -23,6 +25,7 @@ from lastcall.operations.lists import ListView
 from lastcall.operations.views import OperationView
 
 _SHAPES: dict[type, Callable[[Any], Any]] = {
+    AgentView: agent_shape,
     ClubSettings: settings_shape,
     DraftView: draft_shape,
     EventView: event_shape,
