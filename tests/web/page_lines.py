@@ -225,6 +225,15 @@ LINES: dict[str, Line] = (
         "GET /operator": OPERATORS_PAGE,
         "GET /operator/live": OPERATORS_PAGE,
         "GET /operator/mail": OPERATORS_PAGE,
+        "POST /operator/messages/retry": form(
+            lacking=404,
+            unknown=None,
+            who="operator",
+            fields={"club": "{club}", "message": "{spare_message}"},
+        ),
+        "GET /c/{slug:str}/messages": STAFF_PAGE,
+        "POST /c/{slug:str}/messages": form(lacking=303, unknown_path="/c/no-such-club"),
+        "POST /c/{slug:str}/messages/{message_id:str}/retry": form("/c/night-shift/messages/{message}/retry"),
         "GET /operator/limits/{what:str}/{key:str}": page(
             "/operator/limits/fleet/all", lacking=404, who="operator"
         ),

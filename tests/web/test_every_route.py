@@ -73,6 +73,10 @@ WORKER = "/worker/v1/"
 """Worker calls have no cookies and no forms: what they answer to wrong keys, other clubs' connections
 and a disabled account is the second test's.
 """
+GIVEN_UP = """
+    insert into deliveries (club_id, id, kind, channel, person_id, dedup, data, state, attempts, ended_at)
+    values ($1, gen_random_uuid(), 'retention.digest', 'mail', $2, $3, '{}', 'dead', 8, lastcall_now()) returning id
+"""
 
 
 def routes_of(app: Litestar) -> set[str]:
@@ -115,8 +119,14 @@ async def ids(world: World, site: Site) -> dict[str, str]:
     kept = await create_list(world.db, owner, world.club_id, "Regulars", [user(1)])
     spare_list = await create_list(world.db, owner, world.club_id, "Newcomers", [user(1)])
     draft = await save_draft(world.db, owner, world.club_id, new_id(), {}, Immediate(), seen=0)
+    given_up = [
+        await world.db.pool.fetchval(GIVEN_UP, world.club_id, owner.person_id, dedup) for dedup in ("1", "2")
+    ]
     await world.db.pool.execute("update staff_roles set updated_at = $1", settings.created_at)
     return {
+        "club": encode_id(world.club_id),
+        "message": encode_id(given_up[0]),
+        "spare_message": encode_id(given_up[1]),
         "member": encode_id(world.actors["staff"].person_id),
         "role": encode_id(role.id),
         "other_role": encode_id(other_role.id),

@@ -248,3 +248,6 @@ OWNERS: dict[str, str] = {
     "club_deletion": "Deletes clubs whose time to reconsider is over",
 }
 """What each deadline owner does, for the operator's page."""
+
+CHANNELS = {"mail": "mail", "slack": "Slack", "agent": "its key"}
+"""By what somebody is told, besides their pages."""

@@ -7,9 +7,11 @@ from litestar.di import NamedDependency
 from litestar.params import FromQuery
 
 from lastcall.db.cursor import cut, read_cursor
+from lastcall.decisions.deliveries.dead import dead_everywhere
 from lastcall.mail.states import MailState
 from lastcall.people.operator_mail import mail_in_trouble
 from lastcall.web.access import Access, Visitor, access
+from lastcall.web.looks import CHANNELS
 from lastcall.web.pages import PageRequest
 from lastcall.web.room import Web, database_now
 from lastcall.web.routes.operator_fleet import PLACE
@@ -35,6 +37,7 @@ async def operator_mail(
 ) -> Response[str]:
     async with web.database.read() as tx:
         now = await database_now(tx)
+        given_up = await dead_everywhere(tx, visitor.actor, limit=PAGE)
         found = await mail_in_trouble(tx, visitor.actor, read_cursor(LISTING, after or None), PAGE + 1)
     rows, older = cut(found, PAGE, LISTING, lambda row: row.cursor)
     return web.pages.show(
@@ -45,6 +48,8 @@ async def operator_mail(
         server=web.mailer.server,
         rows=[(row, BOUNCED if row.bounced_at else LOOKS[row.state]) for row in rows],
         older=older,
+        given_up=given_up,
+        channels=CHANNELS,
         is_first=not after,
     )
 
