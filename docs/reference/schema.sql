@@ -216,6 +216,7 @@ create table approvals (
     requested_by_person_id uuid,
     requested_by_agent_id uuid,
     requested_by_system text,
+    is_archived boolean default false not null,
     constraint approvals_pkey PRIMARY KEY (club_id, id),
     constraint approvals_club_id_requested_by_agent_id_idempotency_key_key UNIQUE (club_id, requested_by_agent_id, idempotency_key),
     constraint approvals_club_id_requested_by_person_id_idempotency_key_key UNIQUE (club_id, requested_by_person_id, idempotency_key),
@@ -248,10 +249,10 @@ END),
 );
 CREATE INDEX approvals_archive_due_at_idx ON approvals USING btree (archive_due_at, id) WHERE ((status = 'pending'::text) AND (archive_due_at IS NOT NULL));
 CREATE INDEX approvals_club_id_activity_at_id_idx ON approvals USING btree (club_id, activity_at, id);
+CREATE INDEX approvals_inbox_idx ON approvals USING btree (club_id, is_archived, activity_at, id) WHERE (status = 'pending'::text);
 CREATE INDEX approvals_of_agent_idx ON approvals USING btree (club_id, requested_by_agent_id, activity_at, id);
 CREATE INDEX approvals_of_person_idx ON approvals USING btree (requested_by_person_id, club_id, activity_at, id);
 CREATE UNIQUE INDEX approvals_only_one_key ON approvals USING btree (club_id, type, subject_kind, subject_key) WHERE (is_only_one AND (status = ANY (ARRAY['pending'::text, 'revision_requested'::text])));
-CREATE INDEX approvals_pending_idx ON approvals USING btree (club_id, activity_at, id) WHERE (status = 'pending'::text);
 
 create table audit_entries (
     club_id uuid not null,
@@ -656,6 +657,21 @@ create table identities (
 );
 CREATE INDEX identities_person_id_idx ON identities USING btree (person_id);
 
+create table inbox_dismissals (
+    club_id uuid not null,
+    id uuid not null,
+    person_id uuid not null,
+    item_id uuid not null,
+    until timestamp with time zone,
+    activity_at timestamp with time zone not null,
+    created_at timestamp with time zone default lastcall_now() not null,
+    constraint inbox_dismissals_pkey PRIMARY KEY (club_id, id),
+    constraint inbox_dismissals_club_id_person_id_item_id_key UNIQUE (club_id, person_id, item_id),
+    constraint inbox_dismissals_club_id_fkey FOREIGN KEY (club_id) REFERENCES clubs(id) ON DELETE CASCADE,
+    constraint inbox_dismissals_person_id_fkey FOREIGN KEY (person_id) REFERENCES people(id)
+);
+CREATE INDEX inbox_dismissals_person_id_idx ON inbox_dismissals USING btree (person_id);
+
 create table invite_uses (
     club_id uuid not null,
     id uuid not null,
@@ -731,6 +747,7 @@ create table join_requests (
     claim_secret_hash bytea,
     claim_expires_at timestamp with time zone,
     claimed_at timestamp with time zone,
+    is_archived boolean default false not null,
     constraint join_requests_pkey PRIMARY KEY (club_id, id),
     constraint join_requests_club_id_invite_id_use_number_key UNIQUE (club_id, invite_id, use_number),
     constraint join_requests_agent_check CHECK (
@@ -761,6 +778,7 @@ END),
 CREATE INDEX join_requests_address_end_idx ON join_requests USING btree (decided_at) WHERE ((email IS NOT NULL) AND (email <> 'forgotten'::text));
 CREATE UNIQUE INDEX join_requests_agent_key ON join_requests USING btree (club_id, agent_id) WHERE (agent_id IS NOT NULL);
 CREATE INDEX join_requests_archive_due_at_idx ON join_requests USING btree (archive_due_at, id) WHERE ((status = 'pending_approval'::text) AND (archive_due_at IS NOT NULL));
+CREATE INDEX join_requests_inbox_idx ON join_requests USING btree (club_id, is_archived, activity_at, id) WHERE (status = 'pending_approval'::text);
 CREATE UNIQUE INDEX join_requests_pending_email_key ON join_requests USING btree (club_id, lower(email)) WHERE ((status = 'pending_approval'::text) AND (subject_kind = 'person'::text));
 CREATE UNIQUE INDEX join_requests_pending_person_key ON join_requests USING btree (club_id, person_id) WHERE ((status = 'pending_approval'::text) AND (subject_kind = 'person'::text));
 CREATE INDEX join_requests_person_id_club_id_idx ON join_requests USING btree (person_id, club_id);
@@ -4062,7 +4080,7 @@ begin
 
     perform archive_idle(p_club, p_id, 'join_request', v_activity, v_now, p_log_id);
     update join_requests j
-    set archive_due_at = null
+    set archive_due_at = null, is_archived = true
     where j.club_id = p_club and j.id = p_id;
     return 'archived';
 end

@@ -18,6 +18,7 @@ import lastcall.decisions.approvals.tables
 import lastcall.decisions.deliveries.tables
 import lastcall.decisions.questions.tables
 import lastcall.decisions.runs.tables
+import lastcall.decisions.inbox.tables
 import lastcall.decisions.tables
 import lastcall.events.tables
 import lastcall.mail.tables

@@ -176,6 +176,15 @@ class JoinRequest(TenantTable, Base):
         ),
         # Everything that is due and nothing that is not (RET-05, RET-20); its order is the sweep's.
         Index(DUE_INDEX, "archive_due_at", "id", postgresql_where=text(DUE_INDEX_WHERE)),
+        # What waits, in the order of the inbox; what is archived apart from it.
+        Index(
+            "join_requests_inbox_idx",
+            "club_id",
+            "is_archived",
+            "activity_at",
+            "id",
+            postgresql_where=text("status = 'pending_approval'"),
+        ),
     )
 
     invite_id: Mapped[UUID]
@@ -192,6 +201,7 @@ class JoinRequest(TenantTable, Base):
     status: Mapped[str] = mapped_column(server_default=text("'pending_approval'"))
     activity_at: Mapped[datetime] = mapped_column(server_default=DATABASE_NOW)
     archive_due_at: Mapped[datetime | None]
+    is_archived: Mapped[bool] = mapped_column(server_default=text("false"))
     decided_at: Mapped[datetime | None]
     decided_by: Mapped[UUID | None] = mapped_column(ForeignKey("people.id"))
     decision_note: Mapped[str | None]

@@ -12,6 +12,7 @@ from lastcall.access.listeners import (
 from lastcall.clubs.listeners import on_club_changed
 from lastcall.decisions.approvals import personal as approvals
 from lastcall.decisions.deliveries import registration as deliveries
+from lastcall.decisions.inbox import registration as inbox
 from lastcall.decisions.personal import SOURCES
 from lastcall.decisions.questions import personal as questions
 from lastcall.decisions.retention.due import announce, gone, refresh
@@ -30,6 +31,7 @@ def register() -> None:
     """
     holds(*SOURCES, *approvals.SOURCES, *questions.SOURCES)
     deliveries.register()
+    inbox.register()
     on_join_request_coming(JOIN_REQUEST_COMING)
     on_join_requests_changed(JOIN_REQUESTS_CHANGED)
     on_join_requests_going(JOIN_REQUESTS_GOING)

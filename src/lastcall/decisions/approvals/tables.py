@@ -24,8 +24,8 @@ class Approval(Asked, TenantTable, Base):
     ``type`` is what sort of question it is, in the asker's words; ``subject_kind`` and ``subject_key`` what it is
     about, where ``is_only_one`` lets one of a type and subject wait at a time. ``effect_name`` and ``effect_body`` are
     what approving it does (``decisions.effects``), ``effect_result`` what that answered. ``revision`` counts what it
-    said. ``activity_at`` is when the asker last changed it. ``archive_due_at`` is derived by retention and written by
-    it alone. ``decided_by`` is null where the asker withdrew it.
+    said. ``activity_at`` is when the asker last changed it. ``archive_due_at`` and ``is_archived`` are derived by
+    retention and written by it alone. ``decided_by`` is null where the asker withdrew it.
     """
 
     __tablename__ = "approvals"
@@ -63,8 +63,9 @@ class Approval(Asked, TenantTable, Base):
         ),
         # What waits for a decision, in the order of the inbox; and everything, in that of the list.
         Index(
-            "approvals_pending_idx",
+            "approvals_inbox_idx",
             "club_id",
+            "is_archived",
             "activity_at",
             "id",
             postgresql_where=text("status = 'pending'"),
@@ -99,6 +100,7 @@ class Approval(Asked, TenantTable, Base):
     asked_digest: Mapped[bytes | None] = mapped_column(LargeBinary)
     activity_at: Mapped[datetime] = mapped_column(server_default=DATABASE_NOW)
     archive_due_at: Mapped[datetime | None]
+    is_archived: Mapped[bool] = mapped_column(server_default=text("false"))
     decided_at: Mapped[datetime | None]
     decided_by: Mapped[UUID | None] = mapped_column(ForeignKey("people.id"))
     decision_note: Mapped[str | None]

@@ -28,9 +28,9 @@ class Kind:
     candidate rule, ``refresh_<name>`` derives what is due when, and ``settle_<name>`` archives one that is due.
 
     ``owner`` is the deadline owner that signals name. ``table`` has ``club_id``, ``id``, ``status``, ``activity_at``
-    and the derived ``archive_due_at``; ``pending`` is the status of what can be a candidate. ``unknown`` makes the one
-    answer for an item that is not there and for one that is hidden; ``scope`` is what a token needs to act on items of
-    this kind, and ``topic`` that of the hints for pages that show them.
+    and the derived ``archive_due_at`` and ``is_archived``; ``pending`` is the status of what can be a candidate.
+    ``unknown`` makes the one answer for an item that is not there and for one that is hidden; ``scope`` is what a
+    token needs to act on items of this kind, and ``topic`` that of the hints for pages that show them.
     """
 
     name: str

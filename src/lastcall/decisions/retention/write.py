@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any, TypeAlias
 from uuid import UUID
 
-from sqlalchemy import select
+from sqlalchemy import select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from lastcall.clubs.activity import System, log
@@ -76,6 +76,13 @@ async def change(
     if not values:
         return before
     after = await _write(tx, club_id, kind, item_id, activity_at, before.version + 1, values)
+    if (after.archived_at is None) is not (before.archived_at is None):
+        item = kind.table
+        await tx.execute(
+            update(item)
+            .where(item.c.club_id == club_id, item.c.id == item_id)
+            .values(is_archived=after.archived_at is not None)
+        )
     await refresh(tx, club_id, [item_id], kind=kind)
     await log(tx, club_id, actor, action, kind.name, item_id, {"version": after.version})
     tx.publish(Hint(club_id, kind.topic))

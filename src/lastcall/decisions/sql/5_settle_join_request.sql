@@ -33,7 +33,7 @@ begin
 
     perform archive_idle(p_club, p_id, 'join_request', v_activity, v_now, p_log_id);
     update join_requests j
-    set archive_due_at = null
+    set archive_due_at = null, is_archived = true
     where j.club_id = p_club and j.id = p_id;
     return 'archived';
 end
