@@ -20,6 +20,7 @@ from tests.matrix.rows_connections import CONNECTIONS
 from tests.matrix.rows_deliveries import DELIVERIES
 from tests.matrix.rows_door import DOOR
 from tests.matrix.rows_events import EVENTS
+from tests.matrix.rows_inbox import INBOX
 from tests.matrix.rows_notices import NOTICES
 from tests.matrix.rows_operations import CHANGES, READS
 from tests.matrix.rows_people import ACCOUNT, OPERATORS
@@ -48,6 +49,7 @@ ROWS = [
     *CHANGES,
     *NOTICES,
     *DELIVERIES,
+    *INBOX,
     *EVENTS,
     *CONNECTIONS,
     *ACCOUNT,

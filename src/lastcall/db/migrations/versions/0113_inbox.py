@@ -8,7 +8,7 @@ from alembic import op
 from lastcall.db.migrations.indexes import create_index_concurrently, drop_index_concurrently
 
 revision = "0113_inbox"
-down_revision = "0102_approvals"
+down_revision = "0112_delivery_sources"
 branch_labels = None
 depends_on = None
 
