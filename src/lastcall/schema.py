@@ -16,9 +16,9 @@ import lastcall.connections.tables
 import lastcall.db.tables
 import lastcall.decisions.approvals.tables
 import lastcall.decisions.deliveries.tables
+import lastcall.decisions.inbox.tables
 import lastcall.decisions.questions.tables
 import lastcall.decisions.runs.tables
-import lastcall.decisions.inbox.tables
 import lastcall.decisions.tables
 import lastcall.events.tables
 import lastcall.mail.tables
