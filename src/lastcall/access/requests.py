@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 from uuid import UUID
 
-from sqlalchemy import case, delete, func, insert, null, select, update
+from sqlalchemy import ColumnElement, case, delete, func, insert, null, select, update
 from sqlalchemy.exc import IntegrityError
 
 from lastcall.access.listeners import join_request_coming, join_requests_changed, join_requests_going
@@ -179,6 +179,29 @@ async def remove_join_request(db: Database, actor: Actor, club_id: UUID, request
             )
         await log(tx, club_id, actor, "join.deleted", "join_request", request_id, {"status": removed})
         tx.publish(Hint(club_id, TOPIC))
+
+
+class Claim(TypedDict, total=False):
+    """The part of an agent's request that says what it became and how it gets its first key."""
+
+    agent_id: UUID
+    claim_secret_hash: bytes | None
+    claim_expires_at: ColumnElement[datetime]
+    claimed_at: ColumnElement[datetime]
+
+
+async def write_claim(
+    tx: Transaction, club_id: UUID, which: ColumnElement[bool], claim: Claim
+) -> UUID | None:
+    """Write the claim of the one request of the club that ``which`` names; answers its id, or none. Nothing of it is a
+    fact of the candidate rule, so this is no signal (ACC-11). Who may is the caller's question."""
+    written: UUID | None = await tx.scalar(
+        update(JoinRequest)
+        .where(JoinRequest.club_id == club_id, which)
+        .values(**claim)
+        .returning(JoinRequest.id)
+    )
+    return written
 
 
 async def forget_address(tx: Transaction, person_id: UUID) -> None:

@@ -10,11 +10,12 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Row, select, update
+from sqlalchemy import Row, select
 
 from lastcall.access.agents.keys import NewKey, make_key
 from lastcall.access.agents.tables import Agent
 from lastcall.access.policy import join_request_unknown
+from lastcall.access.requests import Claim, write_claim
 from lastcall.access.tables import JoinRequest
 from lastcall.clubs.activity import log
 from lastcall.clubs.gates import hold_gate
@@ -52,8 +53,7 @@ async def claim_key(db: Database, club_id: UUID, request_id: UUID, secret: str) 
         await _lock(tx, club_id, request_id)
         asked = await _look(tx, club_id, request_id)
         _judge(asked, secret)
-        mine = (JoinRequest.club_id == club_id, JoinRequest.id == request_id)
-        await tx.execute(update(JoinRequest).where(*mine).values(claimed_at=NOW))
+        await write_claim(tx, club_id, JoinRequest.id == request_id, {"claimed_at": NOW})
         made = await make_key(tx, club_id, asked.agent_id)
         claimer = AgentActor(made.agent_id, club_id, asked.name, made.key_id, frozenset())
         await log(tx, club_id, claimer, "agent.claimed", "agent", made.agent_id)
@@ -66,16 +66,9 @@ async def renew_claim_in(tx: Transaction, club_id: UUID, agent_id: UUID) -> str:
     judged who may and moved the gate. Raises ``Conflict`` once it was claimed.
     """
     secret, hashed = new_claim()
-    renewed = await tx.scalar(
-        update(JoinRequest)
-        .where(
-            JoinRequest.club_id == club_id,
-            JoinRequest.agent_id == agent_id,
-            JoinRequest.claimed_at.is_(None),
-        )
-        .values(claim_secret_hash=hashed, claim_expires_at=NOW + CLAIM_LIFE)
-        .returning(JoinRequest.id)
-    )
+    unclaimed = (JoinRequest.agent_id == agent_id) & JoinRequest.claimed_at.is_(None)
+    anew: Claim = {"claim_secret_hash": hashed, "claim_expires_at": NOW + CLAIM_LIFE}
+    renewed = await write_claim(tx, club_id, unclaimed, anew)
     if renewed is None:
         raise Conflict(
             "key_claimed", "This agent has claimed its first key.", advice="Make it a new key instead."
@@ -85,11 +78,7 @@ async def renew_claim_in(tx: Transaction, club_id: UUID, agent_id: UUID) -> str:
 
 async def end_claim_in(tx: Transaction, club_id: UUID, agent_id: UUID) -> None:
     """The secret that nobody used is good no more. A caller who judged who may has moved the gate."""
-    await tx.execute(
-        update(JoinRequest)
-        .where(JoinRequest.club_id == club_id, JoinRequest.agent_id == agent_id)
-        .values(claim_secret_hash=None)
-    )
+    await write_claim(tx, club_id, JoinRequest.agent_id == agent_id, {"claim_secret_hash": None})
 
 
 async def _lock(tx: Transaction, club_id: UUID, request_id: UUID) -> None:

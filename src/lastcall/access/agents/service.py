@@ -19,6 +19,7 @@ from lastcall.access.agents.claims import AGENTS_TOPIC, CLAIM_LIFE, end_claim_in
 from lastcall.access.agents.keys import OVERLAP, NewKey, end_keys_in, make_key
 from lastcall.access.agents.queries import AgentView, agent_in
 from lastcall.access.agents.tables import Agent
+from lastcall.access.requests import Claim, write_claim
 from lastcall.access.tables import JoinRequest
 from lastcall.clubs.activity import System, log
 from lastcall.clubs.gates import bump_gate
@@ -86,9 +87,8 @@ async def create_agent_in(
             responsible_id=responsible_id,
         )
     )
-    await tx.execute(
-        update(JoinRequest).where(*mine).values(agent_id=agent_id, claim_expires_at=NOW + CLAIM_LIFE)
-    )
+    claim: Claim = {"agent_id": agent_id, "claim_expires_at": NOW + CLAIM_LIFE}
+    await write_claim(tx, club_id, JoinRequest.id == request_id, claim)
     await _note(tx, by, club_id, agent_id, "agent.created", {"name": name, "grants": given})
     return agent_id
 
