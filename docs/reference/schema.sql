@@ -2309,11 +2309,13 @@ $function$;
 
 CREATE OR REPLACE FUNCTION deliver_to_agent(p_club uuid, p_id uuid, p_agent uuid, p_kind text, p_approval uuid, p_dedup text, p_data jsonb)
  RETURNS void
- LANGUAGE sql
+ LANGUAGE plpgsql
 AS $function$
+begin
     insert into deliveries (club_id, id, kind, channel, agent_id, approval_id, dedup, data, state, next_at)
     values (p_club, p_id, p_kind, 'agent', p_agent, p_approval, p_dedup, p_data, 'pending', lastcall_now())
-    on conflict (club_id, agent_id, kind, dedup) do nothing
+    on conflict (club_id, agent_id, kind, dedup) do nothing;
+end
 $function$;
 
 CREATE OR REPLACE FUNCTION departed_actors(p_club uuid)
@@ -3323,8 +3325,9 @@ $function$;
 
 CREATE OR REPLACE FUNCTION note_retention_digest(p_club uuid, p_archived_at timestamp with time zone)
  RETURNS void
- LANGUAGE sql
+ LANGUAGE plpgsql
 AS $function$
+begin
     insert into retention_tellings (club_id, kind, day, tell_at)
     values (
         p_club,
@@ -3332,13 +3335,17 @@ AS $function$
         (p_archived_at at time zone 'UTC')::date,
         ((p_archived_at at time zone 'UTC')::date + 1)::timestamp at time zone 'UTC'
     )
-    on conflict do nothing
+    on conflict do nothing;
+end
 $function$;
 
 CREATE OR REPLACE FUNCTION note_retention_reminders(p_club uuid, p_dues timestamp with time zone[])
  RETURNS timestamp with time zone
- LANGUAGE sql
+ LANGUAGE plpgsql
 AS $function$
+declare
+    v_first timestamptz;
+begin
     with told as (
         insert into retention_tellings (club_id, kind, day, tell_at)
         select
@@ -3358,7 +3365,9 @@ AS $function$
         on conflict do nothing
         returning tell_at
     )
-    select min(tell_at) from told
+    select min(t.tell_at) into v_first from told t;
+    return v_first;
+end
 $function$;
 
 CREATE OR REPLACE FUNCTION note_stale_coverage(p_club uuid, p_connection uuid, p_epoch timestamp with time zone, p_last timestamp with time zone, p_at timestamp with time zone)
