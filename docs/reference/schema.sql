@@ -1153,6 +1153,7 @@ create table retention (
     created_at timestamp with time zone default lastcall_now() not null,
     updated_at timestamp with time zone default lastcall_now() not null,
     revived_at timestamp with time zone,
+    approval_id uuid,
     constraint retention_pkey PRIMARY KEY (club_id, id),
     constraint retention_archived_check CHECK (
 CASE
@@ -1164,11 +1165,13 @@ CASE
         ELSE false
     END
 END),
-    constraint retention_source_check CHECK (((num_nonnulls(join_request_id) = 1) AND (id = join_request_id))),
+    constraint retention_source_check CHECK (((num_nonnulls(join_request_id, approval_id) = 1) AND (id = COALESCE(join_request_id, approval_id)))),
     constraint retention_versions_check CHECK (((version >= 1) AND ((archive_version >= 0) AND (archive_version <= version)))),
     constraint retention_archived_by_person_id_fkey FOREIGN KEY (archived_by_person_id) REFERENCES people(id),
+    constraint retention_club_id_approval_id_fkey FOREIGN KEY (club_id, approval_id) REFERENCES approvals(club_id, id) ON DELETE CASCADE,
     constraint retention_club_id_join_request_id_fkey FOREIGN KEY (club_id, join_request_id) REFERENCES join_requests(club_id, id) ON DELETE CASCADE
 );
+CREATE INDEX retention_club_id_approval_id_idx ON retention USING btree (club_id, approval_id) WHERE (approval_id IS NOT NULL);
 CREATE INDEX retention_club_id_join_request_id_idx ON retention USING btree (club_id, join_request_id) WHERE (join_request_id IS NOT NULL);
 CREATE INDEX retention_idle_idx ON retention USING btree (club_id, archived_at) WHERE (archived_reason = 'idle'::text);
 
@@ -1493,6 +1496,30 @@ AS $function$
       from hashtextextended(p_account::text, extract(epoch from p_window)::bigint) as h
 $function$;
 
+CREATE OR REPLACE FUNCTION approval_due(p_club uuid, p_ids uuid[])
+ RETURNS TABLE(id uuid, activity_at timestamp with time zone, due_at timestamp with time zone)
+ LANGUAGE sql
+ STABLE
+AS $function$
+    select
+        a.id,
+        a.activity_at,
+        case
+            when a.status = 'pending'
+                and c.state = 'active'
+                and r.keep is not true
+                and r.archived_at is null
+            then greatest(a.activity_at, r.revived_at) + make_interval(hours => 24 * c.retention_days)
+        end
+    from approvals a
+    join clubs c on c.id = a.club_id
+    left join retention r
+        -- The ids once more: by statistics of a young table the join alone is done over the whole club.
+        on r.club_id = p_club and r.id = any (p_ids) and r.id = a.id
+    where a.club_id = p_club
+      and a.id = any (p_ids)
+$function$;
+
 CREATE OR REPLACE FUNCTION archive_idle(p_club uuid, p_id uuid, p_kind text, p_activity timestamp with time zone, p_now timestamp with time zone, p_log_id uuid)
  RETURNS bigint
  LANGUAGE plpgsql
@@ -1501,11 +1528,11 @@ declare
     v_archive_version bigint;
 begin
     insert into retention as r (
-        club_id, id, join_request_id, archived_at, archived_reason, archived_by_kind,
+        club_id, id, join_request_id, approval_id, archived_at, archived_reason, archived_by_kind,
         archive_version, source_activity_at, created_at, updated_at
     )
     values (
-        p_club, p_id, case p_kind when 'join_request' then p_id end, p_now, 'idle', 'system',
+        p_club, p_id, case p_kind when 'join_request' then p_id end, case p_kind when 'approval' then p_id end, p_now, 'idle', 'system',
         1, p_activity, p_now, p_now
     )
     on conflict (club_id, id) do update
@@ -3818,6 +3845,41 @@ begin
 end
 $function$;
 
+CREATE OR REPLACE FUNCTION refresh_approval(p_club uuid, p_ids uuid[], OUT lowest timestamp with time zone, OUT later boolean, OUT remind timestamp with time zone)
+ RETURNS record
+ LANGUAGE plpgsql
+ SET enable_seqscan TO 'off'
+AS $function$
+begin
+    perform
+    from approvals a
+    where a.club_id = p_club and a.id = any (p_ids)
+    order by a.id
+    for no key update;
+
+    with before as (
+        select a.id, a.archive_due_at
+        from approvals a
+        where a.club_id = p_club and a.id = any (p_ids)
+    ), changed as (
+        update approvals a
+        set archive_due_at = d.due_at
+        from approval_due(p_club, p_ids) d
+        join before b on b.id = d.id
+        where a.club_id = p_club
+          and a.id = d.id
+          and a.archive_due_at is distinct from d.due_at
+        returning d.due_at, b.archive_due_at as due_before
+    )
+    select
+        ceil_to_millisecond(min(c.due_at)),
+        coalesce(bool_or(c.due_before is not null and (c.due_at is null or c.due_at > c.due_before)), false),
+        note_retention_reminders(p_club, array_agg(c.due_at))
+    into lowest, later, remind
+    from changed c;
+end
+$function$;
+
 CREATE OR REPLACE FUNCTION refresh_join_request(p_club uuid, p_ids uuid[], OUT lowest timestamp with time zone, OUT later boolean, OUT remind timestamp with time zone)
  RETURNS record
  LANGUAGE plpgsql
@@ -4058,8 +4120,56 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION settle_join_request(p_club uuid, p_id uuid, p_log_id uuid)
- RETURNS text
+CREATE OR REPLACE FUNCTION settle_approval(p_club uuid, p_id uuid, p_log_id uuid, OUT outcome text, OUT agent uuid)
+ RETURNS record
+ LANGUAGE plpgsql
+ SET enable_seqscan TO 'off'
+AS $function$
+declare
+    v_now timestamptz;
+    v_activity timestamptz;
+    v_due timestamptz;
+    v_archive_version bigint;
+begin
+    -- A writer that holds the row is waited for here and seen below (RET-10, RET-11).
+    perform
+    from approvals a
+    where a.club_id = p_club and a.id = p_id
+    for no key update;
+    if not found then
+        outcome := 'gone';
+        return;
+    end if;
+    v_now := lastcall_now();
+
+    select d.activity_at, d.due_at into v_activity, v_due
+    from approval_due(p_club, array[p_id]) d;
+    if v_due is null or v_due > v_now then
+        update approvals a
+        set archive_due_at = v_due
+        where a.club_id = p_club and a.id = p_id and a.archive_due_at is distinct from v_due;
+        outcome := 'not_due';
+        return;
+    end if;
+
+    v_archive_version := archive_idle(p_club, p_id, 'approval', v_activity, v_now, p_log_id);
+    update approvals a
+    set archive_due_at = null
+    where a.club_id = p_club and a.id = p_id
+    returning a.requested_by_agent_id into agent;
+    if agent is not null then
+        -- The archive's own number makes the message this archive's. The log entry's id serves a second time.
+        perform deliver_to_agent(
+            p_club, p_log_id, agent, 'approval_archived', p_id, p_id || ':' || v_archive_version,
+            jsonb_build_object('archiveVersion', v_archive_version)
+        );
+    end if;
+    outcome := 'archived';
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION settle_join_request(p_club uuid, p_id uuid, p_log_id uuid, OUT outcome text, OUT agent uuid)
+ RETURNS record
  LANGUAGE plpgsql
  SET enable_seqscan TO 'off'
 AS $function$
@@ -4074,7 +4184,8 @@ begin
     where j.club_id = p_club and j.id = p_id
     for no key update;
     if not found then
-        return 'gone';
+        outcome := 'gone';
+        return;
     end if;
     v_now := lastcall_now();
 
@@ -4084,14 +4195,15 @@ begin
         update join_requests j
         set archive_due_at = v_due
         where j.club_id = p_club and j.id = p_id and j.archive_due_at is distinct from v_due;
-        return 'not_due';
+        outcome := 'not_due';
+        return;
     end if;
 
     perform archive_idle(p_club, p_id, 'join_request', v_activity, v_now, p_log_id);
     update join_requests j
     set archive_due_at = null, is_archived = true
     where j.club_id = p_club and j.id = p_id;
-    return 'archived';
+    outcome := 'archived';
 end
 $function$;
 

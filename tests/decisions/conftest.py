@@ -25,10 +25,14 @@ from lastcall.access.requests import (
     record_join_request,
     write_join_request_change,
 )
+from lastcall.clubs.permissions import Permission
 from lastcall.clubs.service import add_club
 from lastcall.db.database import Database
+from lastcall.db.ids import new_id
 from lastcall.decisions.registration import register
+from lastcall.decisions.retention.due import announce, refresh
 from lastcall.decisions.retention.kind import Kind
+from lastcall.decisions.retention.kinds.approval import APPROVAL
 from lastcall.decisions.retention.kinds.join_request import JOIN_REQUEST
 from lastcall.people.actor import Actor
 from lastcall.people.service import add_person
@@ -58,6 +62,26 @@ select $1, id, id, lastcall_now(), 'idle', 'system', 1, lastcall_now() from aske
 """
 
 
+AN_APPROVAL = """
+    insert into approvals (club_id, id, type, title, body, requested_by_kind, requested_by_person_id, activity_at)
+    values ($1, $2, 'question', 'May I?', '', 'person', $3, $4)
+"""
+MANY_APPROVALS = """
+with asked as (
+    insert into approvals (club_id, id, type, title, body, requested_by_kind, requested_by_person_id, status,
+        activity_at, decided_at, decided_by)
+    select $1, gen_random_uuid(), 'question', 'May I?', '', 'person', $2, $3, lastcall_now() - interval '200 days',
+        case when $3 <> 'pending' then lastcall_now() end, case when $3 <> 'pending' then $2::uuid end
+    from generate_series(1, 40000) n
+    returning id
+)
+insert into retention (
+    club_id, id, approval_id, archived_at, archived_reason, archived_by_kind, archive_version, source_activity_at
+)
+select $1, id, id, lastcall_now(), 'idle', 'system', 1, lastcall_now() from asked where $3 = 'pending'
+"""
+
+
 @dataclass
 class Door:
     """Makes items of one kind in one club: here join requests."""
@@ -68,6 +92,7 @@ class Door:
     _names: Iterator[int] = field(default_factory=count)
 
     kind: ClassVar[Kind] = JOIN_REQUEST
+    sees: ClassVar[Permission] = Permission.DECIDE_ACCESS
     many: ClassVar[str] = MANY
 
     async def invite(self) -> UUID:
@@ -139,12 +164,48 @@ class Door:
         await self.db.pool.execute("alter table retention drop constraint broken")
 
 
+@dataclass
+class Desk(Door):
+    """Makes approvals that a person asked for."""
+
+    kind: ClassVar[Kind] = APPROVAL
+    sees: ClassVar[Permission] = Permission.DECIDE_APPROVALS
+    many: ClassVar[str] = MANY_APPROVALS
+
+    async def waits(self, activity_at: datetime, invite_id: UUID | None = None) -> UUID:
+        assert invite_id is None, "nobody is invited to a desk"
+        item_id = new_id()
+        async with self.db.transaction() as tx:
+            await announce(tx, self.club_id, activity_at, kind=APPROVAL)
+            await tx.raw.execute(AN_APPROVAL, self.club_id, item_id, self.owner.person_id, activity_at)
+            await refresh(tx, self.club_id, [item_id], kind=APPROVAL)
+        return item_id
+
+    async def decide(self, item_id: UUID, status: str = "rejected") -> None:
+        await self._write(
+            item_id,
+            "status = $3, decided_at = lastcall_now(), decided_by = $4",
+            status,
+            self.owner.person_id,
+        )
+
+    async def move(self, item_id: UUID) -> None:
+        await self._write(item_id, "activity_at = lastcall_now()")
+
+    async def _write(self, item_id: UUID, what: str, *values: object) -> None:
+        async with self.db.transaction() as tx:
+            await tx.raw.execute(
+                f"update approvals set {what} where club_id = $1 and id = $2", self.club_id, item_id, *values
+            )
+            await refresh(tx, self.club_id, [item_id], kind=APPROVAL)
+
+
 async def agent_invite(database: Database, owner: Actor, club_id: UUID) -> UUID:
     """An invite for a program, which gives no roles."""
     return (await create_invite(database, owner, club_id, (), kind=InviteKind.AGENT)).id
 
 
-DOORS: dict[str, type[Door]] = {JOIN_REQUEST.name: Door}
+DOORS: dict[str, type[Door]] = {JOIN_REQUEST.name: Door, APPROVAL.name: Desk}
 """By the name of their kind: what holds for one kind holds for all (RET-15)."""
 
 
@@ -161,18 +222,17 @@ def logs() -> Iterator[list[EventDict]]:
         yield captured
 
 
-@pytest.fixture(params=DOORS.values(), ids=DOORS)
-async def door(database: Database, request: pytest.FixtureRequest) -> Door:
-    """Where items of each kind in turn are made."""
-    register()
-    return await open_door(database, made=request.param)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """A module that says ``EVERY_KIND`` is tried with items of each kind in turn."""
+    if "door" in metafunc.fixturenames and getattr(metafunc.module, "EVERY_KIND", False):
+        metafunc.parametrize("door", DOORS.values(), ids=DOORS, indirect=True)
 
 
 @pytest.fixture
-async def front_door(database: Database) -> Door:
-    """Where join requests alone are made, for what has nothing to do with their kind."""
+async def door(database: Database, request: pytest.FixtureRequest) -> Door:
+    """Where items are made: join requests, where the module does not say otherwise."""
     register()
-    return await open_door(database)
+    return await open_door(database, made=getattr(request, "param", Door))
 
 
 @pytest.fixture

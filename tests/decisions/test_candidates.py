@@ -19,6 +19,8 @@ from lastcall.decisions.retention.controls import archive, keep, revive, unkeep
 from lastcall.decisions.retention.sweep import DueItems, retention_owner
 from lastcall.testing.locks import wait_until_blocked
 
+EVERY_KIND = True
+
 LOCK = "    for no key update;\n    if not found then"
 
 
@@ -207,8 +209,9 @@ async def test_twin_one_statement_that_locks_and_judges_archives_what_was_just_k
     database: Database, door: Door
 ) -> None:
     sql = f"""
-        create or replace function settle_{door.kind.name}(p_club uuid, p_id uuid, p_log_id uuid)
-        returns text language plpgsql as $$
+        create or replace function settle_{door.kind.name}(
+            p_club uuid, p_id uuid, p_log_id uuid, out outcome text, out agent uuid
+        ) language plpgsql as $$
         begin
             with judged as materialized (
                 select j.activity_at
@@ -230,7 +233,7 @@ async def test_twin_one_statement_that_locks_and_judges_archives_what_was_just_k
             set archived_at = excluded.archived_at, archived_reason = excluded.archived_reason,
                 archived_by_kind = excluded.archived_by_kind, version = r.version + 1,
                 archive_version = r.archive_version + 1;
-            return case when found then 'archived' else 'not_due' end;
+            outcome := case when found then 'archived' else 'not_due' end;
         end $$
     """
     for one_statement in (False, True):

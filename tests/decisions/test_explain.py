@@ -16,6 +16,8 @@ from lastcall.decisions.retention.explain import Explanation, Outlook, explain, 
 from lastcall.decisions.retention.host import next_due, scheduled
 from lastcall.errors import NotFound
 
+EVERY_KIND = True
+
 
 async def explained(door: Door, item_id: UUID) -> Explanation:
     async with door.db.read() as tx:
@@ -57,7 +59,7 @@ async def test_what_retention_says_of_an_item_is_for_those_who_see_the_item(
 ) -> None:
     item = await door.overdue()
     blind = await staff(database, door, Permission.MANAGE_RETENTION)
-    elsewhere = await open_door(database, "cellar")
+    elsewhere = await open_door(database, "cellar", type(door))
     refusals = set()
     async with database.read() as tx:
         for actor, club_id, item_id in (
@@ -76,7 +78,7 @@ async def test_what_retention_says_of_an_item_is_for_those_who_see_the_item(
 async def test_the_host_sees_what_is_scheduled_over_all_clubs_in_order_and_by_pages(
     database: Database, door: Door
 ) -> None:
-    other = await open_door(database, "cellar")
+    other = await open_door(database, "cellar", type(door))
     late, early = await door.waits_since(timedelta(days=1)), await other.waits_since(timedelta(days=3))
     middle = await door.waits_since(timedelta(days=2))
     async with database.read() as tx:

@@ -12,11 +12,6 @@ from lastcall.db.database import Database
 from lastcall.db.ids import new_id
 
 
-@pytest.fixture
-def door(front_door: Door) -> Door:
-    return front_door
-
-
 @pytest.mark.clause("RET-01")
 async def test_no_request_can_carry_the_invite_of_another_club(database: Database, door: Door) -> None:
     elsewhere = await open_door(database, "cellar", type(door))

@@ -18,6 +18,8 @@ from lastcall.testing.fake_clock import FakeClock
 from lastcall.testing.quiet import assert_quiet
 from lastcall.testing.waiting import eventually
 
+EVERY_KIND = True
+
 
 class Running:
     """A scheduler with the one owner, and what it says of it."""

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 import pytest
-from tests.decisions.conftest import NINETY_DAYS, Door, open_door
+from tests.decisions.conftest import DOORS, NINETY_DAYS, Door, open_door
 
 from lastcall.clubs import listeners
 from lastcall.clubs.life import archive_club, pause_club, resume_club, unarchive_club
@@ -22,6 +22,8 @@ from lastcall.decisions.retention.controls import keep
 from lastcall.decisions.retention.refreshes import RETENTION_REFRESH, retention_refresh_owner
 from lastcall.decisions.retention.sweep import DueItems, retention_owner
 from lastcall.testing.waiting import eventually
+
+EVERY_KIND = True
 
 
 async def refresh_all(database: Database) -> int:
@@ -92,6 +94,7 @@ async def test_many_requests_follow_in_pages_and_a_change_meanwhile_begins_anew(
     database: Database, door: Door, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(refreshes, "ROWS", 2)
+    monkeypatch.setattr(refreshes, "KINDS", {door.kind.name: door.kind})
     now: datetime = await database.pool.fetchval("select lastcall_now()")
     requests = [await door.waits(now) for _ in range(5)]
     kept = requests[2]
@@ -114,6 +117,19 @@ async def test_many_requests_follow_in_pages_and_a_change_meanwhile_begins_anew(
     assert dues == {now + timedelta(days=10)}
     assert await door.due_at(kept) is None
     assert await other.due_at(untouched) == now + NINETY_DAYS
+    assert await notes(database) == 0
+
+
+async def test_one_change_is_followed_by_the_items_of_every_kind(
+    database: Database, door: Door, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(refreshes, "ROWS", 2)
+    now: datetime = await database.pool.fetchval("select lastcall_now()")
+    doors = [made(database, door.owner, door.club_id) for made in DOORS.values()]
+    items = [(one, await one.waits(now)) for one in doors for _ in range(3)]
+    await set_days(door, 7)
+    await refresh_all(database)
+    assert {await one.due_at(item) for one, item in items} == {now + timedelta(days=7)}
     assert await notes(database) == 0
 
 

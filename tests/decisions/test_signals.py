@@ -49,11 +49,6 @@ class Ear:
 
 
 @pytest.fixture
-def door(front_door: Door) -> Door:
-    return front_door
-
-
-@pytest.fixture
 async def ear(database_url: str, door: Door) -> AsyncIterator[Ear]:
     async with CuttingProxy(database_url) as proxy:
         far = await Database.open(proxy.url)

@@ -29,9 +29,7 @@ PROVIDER = ("lastcall.vrchat", "lastcall.collector", "lastcall.connections", "la
 INDEX_REVISION = import_module("lastcall.db.migrations.versions.0010_retention_index")
 
 
-@pytest.fixture
-def door(front_door: Door) -> Door:
-    return front_door
+OWN_WRITERS = ("db/migrations/", "decisions/approvals/")
 
 
 def imports(path: Path) -> set[str]:
@@ -93,7 +91,7 @@ async def test_there_is_no_queue_no_trigger_and_no_listener(database: Database, 
 def test_only_the_helper_and_the_room_of_retention_write_what_retention_rests_on() -> None:
     writes = re.compile(
         r"(?:insert|update|delete|upsert)\((?:JoinRequest|Retention)\b"
-        r"|(?:insert into|update|delete from) (?:join_requests|retention)\b"
+        r"|(?:insert into|update|delete from) (?:join_requests|approvals|retention)\b"
         r"|set archive_due_at|refresh_\{"
     )
     writers = {
@@ -102,13 +100,15 @@ def test_only_the_helper_and_the_room_of_retention_write_what_retention_rests_on
         for path in SOURCE.rglob(pattern)
         if writes.search(path.read_text(encoding="utf-8"))
     }
-    assert {writer for writer in writers if not writer.startswith("db/migrations/")} == {
+    assert {writer for writer in writers if not writer.startswith(OWN_WRITERS)} == {
         "access/requests.py",
         "decisions/retention/due.py",
         "decisions/retention/write.py",
         "decisions/sql/2_archive_idle.sql",
         "decisions/sql/4_refresh_join_request.sql",
         "decisions/sql/5_settle_join_request.sql",
+        "decisions/sql/7_refresh_approval.sql",
+        "decisions/sql/8_settle_approval.sql",
     }
 
 

@@ -13,6 +13,8 @@ from lastcall.deadlines.owner import Done, Failed, More, PassResult, Stop
 from lastcall.deadlines.sweep import SweepOwner
 from lastcall.decisions.retention.sweep import retention_owner
 
+EVERY_KIND = True
+
 
 async def whole_cycle(owner: SweepOwner) -> PassResult:
     """Passes until the cycle ends."""

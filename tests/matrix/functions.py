@@ -33,6 +33,7 @@ WITHIN_A_COMMAND = {
     "clubs.staff.grant_roles": "within a transaction that asked who may",
     "connections.connect.end_connection": "within a transaction that asked who may",
     "connections.switches.require_connection_manager": "a check",
+    "decisions.retention.kinds.approval.require_readable": "a check",
     "decisions.retention.controls.revive_in": "within a transaction that asked who may",
     "decisions.retention.write.change": "the one way in which retention is written; its callers ask",
     "decisions.effects.Effect.apply": "the form of what approvals do",

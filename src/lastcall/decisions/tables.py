@@ -26,13 +26,18 @@ class Retention(TenantTable, Base):
     __tablename__ = "retention"
     __table_args__ = (
         tenant_reference("join_requests", "join_request_id", on_delete="cascade"),
+        tenant_reference("approvals", "approval_id", on_delete="cascade"),
         # What was archived by itself on a day, to be told of.
         Index(
             "retention_idle_idx", "club_id", "archived_at", postgresql_where=text("archived_reason = 'idle'")
         ),
         # For the cascades; the key makes them unique.
         Index(None, "club_id", "join_request_id", postgresql_where=text("join_request_id is not null")),
-        CheckConstraint("num_nonnulls(join_request_id) = 1 and id = join_request_id", name="source"),
+        Index(None, "club_id", "approval_id", postgresql_where=text("approval_id is not null")),
+        CheckConstraint(
+            "num_nonnulls(join_request_id, approval_id) = 1 and id = coalesce(join_request_id, approval_id)",
+            name="source",
+        ),
         CheckConstraint("version >= 1 and archive_version between 0 and version", name="versions"),
         CheckConstraint(
             "case when archived_at is null"
@@ -47,6 +52,7 @@ class Retention(TenantTable, Base):
     )
 
     join_request_id: Mapped[UUID | None]
+    approval_id: Mapped[UUID | None]
     keep: Mapped[bool] = mapped_column(server_default=text("false"))
     archived_at: Mapped[datetime | None]
     archived_reason: Mapped[str | None]

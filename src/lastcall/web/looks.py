@@ -231,6 +231,7 @@ def obstacle(code: str) -> Obstacle | None:
 
 OWNERS: dict[str, str] = {
     "join_request_retention": "Archives join requests that nobody decided",
+    "approval_retention": "Archives approvals that nobody decided",
     "data_retention": "Forgets old sign-ins, mail records and audit entries",
     "operation_late_pending": "Marks waiting actions as missed",
     "operation_late_claimed": "Marks prepared actions as missed",

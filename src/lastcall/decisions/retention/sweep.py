@@ -14,7 +14,7 @@ from lastcall.deadlines.due_rows import DueRows
 from lastcall.deadlines.poison import Candidate
 from lastcall.deadlines.signals import Signal
 from lastcall.deadlines.sweep import SweepOwner
-from lastcall.decisions.deliveries.signals import RETENTION_DIGEST
+from lastcall.decisions.deliveries.signals import RETENTION_DIGEST, for_agent
 from lastcall.decisions.retention.kind import Kind
 
 
@@ -26,14 +26,17 @@ class DueItems(DueRows):
         self._kind = kind
         self.archived = 0
         """How many this object has archived so far."""
-        self._settle = f"select settle_{kind.name}($1, $2, $3)"
+        self._settle = f"select outcome, agent from settle_{kind.name}($1, $2, $3)"  # noqa: S608 - own name
 
     async def settle(self, candidate: Candidate) -> None:
         """Archive it, or set right when it is due."""
-        outcome = await self._db.pool.fetchval(self._settle, candidate.club_id, candidate.id, new_id())
-        if outcome == "archived":
+        row = await self._db.pool.fetchrow(self._settle, candidate.club_id, candidate.id, new_id())
+        assert row is not None
+        if row["outcome"] == "archived":
             self.archived += 1
             self._db.bus.deliver([Hint(candidate.club_id, self._kind.topic), Signal(RETENTION_DIGEST)])
+        if row["agent"] is not None:
+            self._db.bus.deliver([for_agent(candidate.club_id, row["agent"])])
 
 
 def retention_owner(db: Database, kind: Kind, clock: Clock = SYSTEM_CLOCK) -> SweepOwner:

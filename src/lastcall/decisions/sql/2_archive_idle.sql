@@ -9,11 +9,11 @@ declare
     v_archive_version bigint;
 begin
     insert into retention as r (
-        club_id, id, join_request_id, archived_at, archived_reason, archived_by_kind,
+        club_id, id, join_request_id, approval_id, archived_at, archived_reason, archived_by_kind,
         archive_version, source_activity_at, created_at, updated_at
     )
     values (
-        p_club, p_id, case p_kind when 'join_request' then p_id end, p_now, 'idle', 'system',
+        p_club, p_id, case p_kind when 'join_request' then p_id end, case p_kind when 'approval' then p_id end, p_now, 'idle', 'system',
         1, p_activity, p_now, p_now
     )
     on conflict (club_id, id) do update

@@ -1,12 +1,15 @@
-"""The kinds of items that are archived when nobody decides them, one file each. A new one is listed here."""
+"""The kinds of items that are archived when nobody decides them, one file each. A new one is listed here, in
+the order in which rows of several kinds are locked.
+"""
 
 from __future__ import annotations
 
 from lastcall.decisions.retention.kind import Kind
+from lastcall.decisions.retention.kinds.approval import APPROVAL
 from lastcall.decisions.retention.kinds.join_request import JOIN_REQUEST
 from lastcall.errors import Invalid
 
-KINDS: dict[str, Kind] = {kind.name: kind for kind in (JOIN_REQUEST,)}
+KINDS: dict[str, Kind] = {kind.name: kind for kind in (JOIN_REQUEST, APPROVAL)}
 
 
 def kind_named(name: str) -> Kind:
