@@ -43,6 +43,13 @@ DOOR: dict[str, Line] = {
     "POST /c/{slug:str}/staff/invites/{invite_id:str}/revoke": form(
         "/c/night-shift/staff/invites/{invite_id}/revoke"
     ),
+    "GET /c/{slug:str}/agents": MANAGERS_PAGE,
+    "GET /c/{slug:str}/agents/{agent_id:str}": page("/c/night-shift/agents/{agent}"),
+    "POST /c/{slug:str}/agents/{agent_id:str}": form(
+        "/c/night-shift/agents/{agent}", fields={"name": "Robot", "grant": "ask", "seen": "{agent_seen}"}
+    ),
+    "GET /c/{slug:str}/agents/{agent_id:str}/{act:str}": page("/c/night-shift/agents/{agent}/block"),
+    "POST /c/{slug:str}/agents/{agent_id:str}/{act:str}": form("/c/night-shift/agents/{agent}/responsible"),
     "GET /c/{slug:str}/join-requests": page(lacking=404, unknown_path="/c/no-such-club"),
     "GET /requests": ACCOUNT_PAGE,
     # Somebody else's request is nobody's; that one's own is withdrawn is test_invite_pages' business.

@@ -36,6 +36,7 @@ from lastcall.operations.services.lists import create_list
 from lastcall.people.api_tokens import create_token
 from lastcall.people.scopes import Scope
 from lastcall.people.sign_in import make_sign_in_link, redeem_sign_in_link
+from lastcall.testing.agents import let_in_agent
 from lastcall.testing.fleet import ready_account
 from lastcall.web.assets import Assets
 
@@ -57,6 +58,7 @@ MCP = "/mcp"
 IDS = (
     "{session_id:str}",
     "{invite_id:str}",
+    "{agent_id:str}",
     "{token_id:str}",
     "{account_id:str}",
     "{person_id:str}",
@@ -123,6 +125,8 @@ async def ids(world: World, site: Site) -> dict[str, str]:
         await world.db.pool.fetchval(GIVEN_UP, world.club_id, owner.person_id, dedup) for dedup in ("1", "2")
     ]
     await world.db.pool.execute("update staff_roles set updated_at = $1", settings.created_at)
+    agent, _ = await let_in_agent(world.db, world.club_id, world.actors["staff"].person_id)
+    seen = await world.db.pool.fetchval("select updated_at from agents where id = $1", agent.agent_id)
     return {
         "club": encode_id(world.club_id),
         "message": encode_id(given_up[0]),
@@ -136,6 +140,8 @@ async def ids(world: World, site: Site) -> dict[str, str]:
         "style": Assets().address("style.css").rsplit("/", 1)[1],
         "link": "",
         "waiting": encode_id(waiting),
+        "agent": encode_id(agent.agent_id),
+        "agent_seen": seen.isoformat(),
         "request": encode_id(queued.request_id),
         "operation": encode_id(queued.operation_ids[0]),
         "event": encode_id(event.id),

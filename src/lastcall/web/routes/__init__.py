@@ -11,6 +11,7 @@ from lastcall.web.room import provide_visitor, provide_web
 from lastcall.web.routes import (
     action,
     activity,
+    agents,
     cancelling,
     clock,
     club_settings,
@@ -79,6 +80,7 @@ HANDLERS = (
     *club_settings.HANDLERS,
     *door.HANDLERS,
     *invitations.HANDLERS,
+    *agents.HANDLERS,
     *people.HANDLERS,
     *operator_clubs.HANDLERS,
     *operator_fleet.HANDLERS,
