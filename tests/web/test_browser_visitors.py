@@ -105,6 +105,10 @@ async def test_the_door_fits_a_phone_and_an_agent_is_let_in_with_what_stays_tick
     ):
         await page.goto(f"{CLUB}/{path}")
         await check(page)
+    await page.goto(f"{CLUB}/staff/invites/new?kind=agent")
+    await page.get_by_role("button", name="Make the invitation").click()
+    await expect(page.get_by_text("How an agent uses it")).to_be_visible()
+    await check(page)
     await page.goto(f"{CLUB}/join-requests")
     await page.get_by_label("Stranger").check()
     await check(page)
@@ -117,7 +121,7 @@ async def test_the_door_fits_a_phone_and_an_agent_is_let_in_with_what_stays_tick
     await expect(page.get_by_text("Nobody waits.")).to_be_visible()
     assert await world.db.pool.fetchval("select grants from agents") == ["ask"]
     await page.goto(f"{CLUB}/staff/invites")
-    await page.get_by_role("link", name="An agent").first.click()
+    await page.get_by_role("link", name="An agent", exact=True).last.click()
     await expect(page.get_by_text("Counting Robot", exact=True)).to_be_visible()
     await check(page)
     await context.close()

@@ -48,3 +48,30 @@ async def test_an_invitation_is_made_again_under_another_address(
     assert [tuple(row) for row in rows] == [(3, 1), (2, 0)], "the uses that were left"
     await visit("owner").post(f"{CLUB}/staff/invites/revoke")
     assert (await visit("operator").get(f"/invites/{found[1]}")).status_code == 404
+
+
+async def test_an_agents_invitation_says_how_a_program_uses_it_and_a_persons_does_not(
+    world: World, site: Site, visit: Visit
+) -> None:
+    owner = visit("owner")
+    fields = {"kind": "agent", "grant": ["ask", "report_runs"], "life": "24", "max_uses": "2"}
+    made = await owner.post(f"{CLUB}/staff/invites/new", fields)
+    assert made.status_code == 200
+    assert f"{site.url}/api/v1/agent/join" in made.text
+    row = await world.db.pool.fetchrow(
+        "select kind, agent_grants, max_uses, expires_at - created_at as life from invites"
+    )
+    assert row is not None
+    assert (row["kind"], row["agent_grants"], row["max_uses"]) == ("agent", ["ask", "report_runs"], 2)
+    assert round(row["life"].total_seconds() / 3600) == 24
+    for field, value in {"life": "721", "max_uses": "0"}.items():
+        wrong = await owner.post(f"{CLUB}/staff/invites/new", {**fields, field: value})
+        assert wrong.status_code == 422
+        assert f'id="{field}-wrong"' in wrong.text
+    again = await owner.post(
+        f"{CLUB}/staff/invites/{encode_id(await world.db.pool.fetchval('select id from invites'))}/again"
+    )
+    assert "agent/join" in again.text
+    person = await invite(world)
+    of_person = await owner.post(f"{CLUB}/staff/invites/{encode_id(person.id)}/again")
+    assert "agent/join" not in of_person.text

@@ -261,6 +261,8 @@ async def _made(
         page.place(SECTION),
         page.now,
         address=web.address(f"/invites/{made.token}"),
+        join_address=web.address("/api/v1/agent/join"),
+        token=made.token,
         invite=found,
         has_mail=web.mailer.is_configured,
     )
