@@ -297,6 +297,49 @@ create table audit_scans (
 CREATE INDEX audit_scans_ends_idx ON audit_scans USING btree (club_id, connection_id, ends_at);
 CREATE UNIQUE INDEX audit_scans_open_key ON audit_scans USING btree (club_id, connection_id, epoch) WHERE (finished_at IS NULL);
 
+create table budget_incidents (
+    club_id uuid not null,
+    id uuid not null,
+    budget_id uuid not null,
+    month date,
+    level text not null,
+    amount numeric(20,6) not null,
+    spent numeric(20,6) not null,
+    status text default 'open'::text not null,
+    activity_at timestamp with time zone default lastcall_now() not null,
+    ends_at timestamp with time zone,
+    resolved_at timestamp with time zone,
+    constraint budget_incidents_pkey PRIMARY KEY (club_id, id),
+    constraint budget_incidents_club_id_budget_id_month_amount_key UNIQUE NULLS NOT DISTINCT (club_id, budget_id, month, amount),
+    constraint budget_incidents_ends_at_check CHECK (((ends_at IS NOT NULL) = ((month IS NOT NULL) AND (status <> 'resolved'::text)))),
+    constraint budget_incidents_level_check CHECK ((level = ANY (ARRAY['warning'::text, 'limit'::text]))),
+    constraint budget_incidents_resolved_check CHECK (((status = 'resolved'::text) = (resolved_at IS NOT NULL))),
+    constraint budget_incidents_status_check CHECK ((status = ANY (ARRAY['open'::text, 'resolved'::text, 'dismissed'::text]))),
+    constraint budget_incidents_club_id_budget_id_fkey FOREIGN KEY (club_id, budget_id) REFERENCES budgets(club_id, id) ON DELETE CASCADE
+);
+CREATE INDEX budget_incidents_ends_at_idx ON budget_incidents USING btree (ends_at, id) WHERE (ends_at IS NOT NULL);
+CREATE INDEX budget_incidents_open_idx ON budget_incidents USING btree (club_id, activity_at, id) WHERE (status = 'open'::text);
+
+create table budgets (
+    club_id uuid not null,
+    id uuid not null,
+    agent_id uuid,
+    period text not null,
+    amount numeric(20,6) not null,
+    warn_percent integer not null,
+    hard_stop boolean not null,
+    is_active boolean default true not null,
+    created_at timestamp with time zone default lastcall_now() not null,
+    updated_at timestamp with time zone default lastcall_now() not null,
+    constraint budgets_pkey PRIMARY KEY (club_id, id),
+    constraint budgets_club_id_agent_id_period_key UNIQUE NULLS NOT DISTINCT (club_id, agent_id, period),
+    constraint budgets_amount_check CHECK ((amount > (0)::numeric)),
+    constraint budgets_period_check CHECK ((period = ANY (ARRAY['month'::text, 'lifetime'::text]))),
+    constraint budgets_warn_percent_check CHECK (((warn_percent >= 1) AND (warn_percent <= 100))),
+    constraint budgets_club_id_agent_id_fkey FOREIGN KEY (club_id, agent_id) REFERENCES agents(club_id, id),
+    constraint budgets_club_id_fkey FOREIGN KEY (club_id) REFERENCES clubs(id) ON DELETE CASCADE
+);
+
 create table calendar_import_items (
     club_id uuid not null,
     id uuid not null,
@@ -426,6 +469,23 @@ create table connections (
 );
 CREATE INDEX connections_account_idx ON connections USING btree (account_id) WHERE (state <> 'disconnected'::text);
 CREATE UNIQUE INDEX connections_current_key ON connections USING btree (club_id) WHERE (state <> 'disconnected'::text);
+
+create table cost_events (
+    club_id uuid not null,
+    id uuid not null,
+    agent_id uuid not null,
+    key text not null,
+    amount numeric(20,6) not null,
+    description text not null,
+    created_at timestamp with time zone default lastcall_now() not null,
+    constraint cost_events_pkey PRIMARY KEY (club_id, id),
+    constraint cost_events_club_id_agent_id_key_key UNIQUE (club_id, agent_id, key),
+    constraint cost_events_amount_check CHECK ((amount > (0)::numeric)),
+    constraint cost_events_description_check CHECK ((char_length(description) <= 200)),
+    constraint cost_events_club_id_agent_id_fkey FOREIGN KEY (club_id, agent_id) REFERENCES agents(club_id, id),
+    constraint cost_events_club_id_fkey FOREIGN KEY (club_id) REFERENCES clubs(id) ON DELETE CASCADE
+);
+CREATE INDEX cost_events_club_id_created_at_id_idx ON cost_events USING btree (club_id, created_at, id);
 
 create table decisions (
     club_id uuid not null,
@@ -1278,6 +1338,20 @@ END),
 CREATE INDEX sign_in_links_browser_hash_idx ON sign_in_links USING btree (browser_hash) WHERE (used_at IS NULL);
 CREATE INDEX sign_in_links_expires_at_idx ON sign_in_links USING btree (expires_at);
 CREATE INDEX sign_in_links_person_id_idx ON sign_in_links USING btree (person_id);
+
+create table spending_totals (
+    club_id uuid not null,
+    id uuid not null,
+    agent_id uuid,
+    month date,
+    spent numeric(20,6) not null,
+    constraint spending_totals_pkey PRIMARY KEY (club_id, id),
+    constraint spending_totals_club_id_agent_id_month_key UNIQUE NULLS NOT DISTINCT (club_id, agent_id, month),
+    constraint spending_totals_month_check CHECK ((EXTRACT(day FROM month) = (1)::numeric)),
+    constraint spending_totals_spent_check CHECK ((spent >= (0)::numeric)),
+    constraint spending_totals_club_id_agent_id_fkey FOREIGN KEY (club_id, agent_id) REFERENCES agents(club_id, id),
+    constraint spending_totals_club_id_fkey FOREIGN KEY (club_id) REFERENCES clubs(id) ON DELETE CASCADE
+);
 
 create table staff_assignments (
     club_id uuid not null,

@@ -28,6 +28,7 @@ import lastcall.operations.tables
 import lastcall.people.sign_in_tables
 import lastcall.people.tables
 import lastcall.reads.tables
+import lastcall.spending.tables
 import lastcall.telemetry.tables  # noqa: F401
 from lastcall.db.base import Base
 from lastcall.db.routines import Schema
