@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "0116_spending"
-down_revision = "0113_inbox"
+down_revision = "0106_approval_retention"
 branch_labels = None
 depends_on = None
 
