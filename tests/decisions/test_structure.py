@@ -9,7 +9,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-from tests.decisions.conftest import Door
+from tests.decisions.conftest import DOORS, Door
 
 import lastcall
 from lastcall.access.tables import DUE_INDEX
@@ -18,6 +18,7 @@ from lastcall.db.database import Database
 from lastcall.db.dump import drift, dump
 from lastcall.db.migrations import migrate
 from lastcall.deadlines.scheduler import Scheduler
+from lastcall.decisions.retention.kinds import KINDS
 from lastcall.decisions.retention.kinds.join_request import JOIN_REQUEST
 from lastcall.decisions.retention.sweep import retention_owner
 from lastcall.schema import SCHEMA
@@ -110,6 +111,14 @@ def test_only_the_helper_and_the_room_of_retention_write_what_retention_rests_on
         "decisions/sql/7_refresh_approval.sql",
         "decisions/sql/8_settle_approval.sql",
     }
+
+
+@pytest.mark.clause("RET-15")
+def test_what_the_kinds_share_names_no_table_of_theirs_and_is_tried_with_each() -> None:
+    assert DOORS.keys() == KINDS.keys()
+    shared = [*(SOURCE / "deadlines").glob("*.py"), *(SOURCE / "decisions" / "retention").glob("*.py")]
+    tables = re.compile("|".join(kind.table.name for kind in KINDS.values()))
+    assert [str(path) for path in shared if tables.search(path.read_text(encoding="utf-8"))] == []
 
 
 @pytest.mark.clause("RET-24")
