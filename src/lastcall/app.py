@@ -43,6 +43,7 @@ from lastcall.deadlines.wake import WakeChannel
 from lastcall.decisions.deliveries.handing import AgentWaits
 from lastcall.decisions.deliveries.sending import deliveries_owner
 from lastcall.decisions.deliveries.tellings import telling_owners
+from lastcall.decisions.inbox.source import sources
 from lastcall.decisions.retention.kinds import KINDS
 from lastcall.decisions.retention.refreshes import retention_refresh_owner
 from lastcall.decisions.retention.sweep import retention_owner
@@ -61,6 +62,7 @@ from lastcall.reads.worker import ReadSteps
 from lastcall.settings import Settings
 from lastcall.web.access import Cookies
 from lastcall.web.assets import Assets
+from lastcall.web.inbox import TOPIC as INBOX
 from lastcall.web.live import LiveHub
 from lastcall.web.pages import Pages
 from lastcall.web.problems import page_problem
@@ -138,7 +140,7 @@ class House:
         self.scheduler = Scheduler(database, owners, clock)
         self.board = WorkBoard(database, work_sources(database), clock)
         self.wake_channel = WakeChannel(database, clock) if settings.wake_channel else None
-        self.live = LiveHub(database.bus, clock)
+        self.live = LiveHub(database.bus, clock, {topic: INBOX for one in sources() for topic in one.topics})
         self.agent_waits = AgentWaits(database, clock)
         self.workers = WorkerServices(
             db=database,

@@ -37,7 +37,7 @@ async def test_a_change_between_the_page_and_its_stream_is_not_lost() -> None:
     hub, club = LiveHub(bus), new_id()
     seen = hub.mark((club, "scheduled"))
     bus.deliver([Hint(club, "scheduled")])
-    assert "event: changed" in await until(hub.stream((club, "scheduled"), seen, yes), "changed")
+    assert "event: changed" in await until(hub.stream([(club, "scheduled")], seen, yes), "changed")
 
 
 async def test_the_counter_of_another_process_counts_as_a_change() -> None:
@@ -45,14 +45,14 @@ async def test_the_counter_of_another_process_counts_as_a_change() -> None:
     club = new_id()
     seen = LiveHub(PostCommitBus()).mark((club, "scheduled"))
     hub = LiveHub(PostCommitBus())
-    assert "event: changed" in await until(hub.stream((club, "scheduled"), seen, yes), "changed")
+    assert "event: changed" in await until(hub.stream([(club, "scheduled")], seen, yes), "changed")
 
 
 async def test_a_burst_of_changes_is_told_once_and_other_topics_not_at_all() -> None:
     bus = PostCommitBus()
     hub, club = LiveHub(bus), new_id()
     channel = (club, "scheduled")
-    stream = hub.stream(channel, hub.mark(channel), yes)
+    stream = hub.stream([channel], hub.mark(channel), yes)
     assert await anext(stream) == "retry: 1000\n\n"
     first = asyncio.ensure_future(until(stream, "changed"))
     await eventually(lambda: hub.open_streams == 1)
@@ -67,7 +67,7 @@ async def test_hints_that_may_be_lost_count_as_a_change() -> None:
     hub, club = LiveHub(bus), new_id()
     seen = hub.mark((club, "scheduled"))
     bus.deliver([Missed()])
-    assert "event: changed" in await until(hub.stream((club, "scheduled"), seen, yes), "changed")
+    assert "event: changed" in await until(hub.stream([(club, "scheduled")], seen, yes), "changed")
 
 
 async def test_closing_the_hub_ends_every_stream() -> None:
@@ -75,7 +75,7 @@ async def test_closing_the_hub_ends_every_stream() -> None:
     channel = (club, "scheduled")
 
     async def drain() -> None:
-        async for _ in hub.stream(channel, hub.mark(channel), yes):
+        async for _ in hub.stream([channel], hub.mark(channel), yes):
             pass
 
     reading = asyncio.ensure_future(drain())

@@ -8,6 +8,9 @@ from datetime import datetime
 from lastcall.clubs.policy import Standing
 from lastcall.clubs.queries import ClubView, club_by_slug
 from lastcall.db.transaction import Reader
+from lastcall.decisions.inbox.item import Count, Shelf
+from lastcall.decisions.inbox.queries import Wanted, inbox_counts
+from lastcall.decisions.inbox.reach import reach_of
 from lastcall.web.access import Visitor
 from lastcall.web.pages import Place
 from lastcall.web.room import database_now
@@ -18,9 +21,10 @@ class ClubPage:
     club: ClubView
     standing: Standing
     now: datetime
+    waiting: Count
 
     def place(self, section: str) -> Place:
-        return Place(section, self.club.name, self.club.slug, self.club.zone, self.standing)
+        return Place(section, self.club.name, self.club.slug, self.club.zone, self.standing, self.waiting)
 
     def path(self, rest: str) -> str:
         return f"/c/{self.club.slug}/{rest}"
@@ -29,4 +33,7 @@ class ClubPage:
 async def club_page(tx: Reader, visitor: Visitor, slug: str) -> ClubPage:
     """Raises ``NotFound`` for a club that is not there and for one on whose staff the visitor is not."""
     club, standing = await club_by_slug(tx, visitor.actor, slug)
-    return ClubPage(club, standing, await database_now(tx))
+    now = await database_now(tx)
+    reach = reach_of(visitor.actor, club.id, standing)
+    counts = await inbox_counts(tx, reach, Wanted(now, now), (Shelf.WAITING,))
+    return ClubPage(club, standing, now, counts.of(Shelf.WAITING))

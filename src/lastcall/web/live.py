@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from uuid import UUID
@@ -32,8 +32,12 @@ Channel = tuple[UUID | None, str]
 class LiveHub:
     """Counts what changed by (club, topic) and wakes the open streams."""
 
-    def __init__(self, bus: PostCommitBus, clock: Clock = SYSTEM_CLOCK) -> None:
+    def __init__(
+        self, bus: PostCommitBus, clock: Clock = SYSTEM_CLOCK, joined: Mapping[str, str] | None = None
+    ) -> None:
+        """``joined``: topics that are also told under another, for pages that show several."""
         self._clock = clock
+        self._joined = joined or {}
         self._boot = secrets.token_hex(4)
         self._counts: Counter[Channel] = Counter()
         self._streams: defaultdict[Channel, set[asyncio.Event]] = defaultdict(set)
@@ -42,9 +46,9 @@ class LiveHub:
         bus.subscribe(CacheDrop, self._drop)
         bus.subscribe(Missed, self._missed)
 
-    def mark(self, channel: Channel) -> str:
-        """The counter to put on a page; read it before the page's queries run."""
-        return f"{self._boot}-{self._counts[channel]}"
+    def mark(self, *channels: Channel) -> str:
+        """The counter to put on a page that shows these; read it before the page's queries run."""
+        return f"{self._boot}-{sum(self._counts[channel] for channel in channels)}"
 
     def close(self) -> None:
         """End every stream and refuse new ones: the first step of a shutdown."""
@@ -56,7 +60,10 @@ class LiveHub:
         return sum(len(streams) for streams in self._streams.values())
 
     def _hint(self, hint: Hint) -> None:
-        for channel in ((hint.club_id, hint.topic), EVERYTHING):
+        channels = [(hint.club_id, hint.topic), EVERYTHING]
+        if hint.topic in self._joined:
+            channels.append((hint.club_id, self._joined[hint.topic]))
+        for channel in channels:
             self._counts[channel] += 1
             for woken in self._streams.get(channel, ()):
                 woken.set()
@@ -77,27 +84,29 @@ class LiveHub:
                 woken.set()
 
     @contextmanager
-    def _listening(self, channel: Channel) -> Iterator[asyncio.Event]:
+    def _listening(self, channels: Sequence[Channel]) -> Iterator[asyncio.Event]:
         woken = asyncio.Event()
-        self._streams[channel].add(woken)
+        for channel in channels:
+            self._streams[channel].add(woken)
         try:
             yield woken
         finally:
-            self._streams[channel].discard(woken)
-            if not self._streams[channel]:
-                del self._streams[channel]
+            for channel in channels:
+                self._streams[channel].discard(woken)
+                if not self._streams[channel]:
+                    del self._streams[channel]
 
     async def stream(
-        self, channel: Channel, seen: str, is_welcome: Callable[[], Awaitable[bool]]
+        self, channels: Sequence[Channel], seen: str, is_welcome: Callable[[], Awaitable[bool]]
     ) -> AsyncIterator[str]:
         """The lines of one event stream, until the server stops or the reader's session ends.
 
         ``seen`` is the counter of the page (or of the last event before the stream broke).
         """
-        with self._listening(channel) as woken:
+        with self._listening(channels) as woken:
             yield "retry: 1000\n\n"
             while not self._is_closed:
-                mark = self.mark(channel)
+                mark = self.mark(*channels)
                 if mark != seen:
                     seen = mark
                     yield f"event: changed\nid: {mark}\ndata: {mark}\n\n"

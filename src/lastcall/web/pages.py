@@ -15,6 +15,7 @@ from litestar.response import Redirect
 from lastcall.clubs.permissions import Permission
 from lastcall.clubs.policy import Standing
 from lastcall.db.ids import encode_id
+from lastcall.decisions.inbox.item import Count
 from lastcall.people.offer import Offer
 from lastcall.web import times
 from lastcall.web.access import FORM_FIELD, Cookies, Visitor
@@ -32,6 +33,7 @@ ABOUT_MEMBERS = (
     Permission.MANAGE_BANS,
 )
 
+NOTHING_WAITS = Count(0)
 PageRequest = Request[Any, Any, Any]
 
 
@@ -45,6 +47,8 @@ class Place:
     club_zone: str | None = None
     standing: Standing | None = None
     """What the reader is in the club: the rail offers the pages they may open."""
+    waiting: Count = NOTHING_WAITS
+    """What waits for the reader in the club: the badge of the rail, counted as the inbox counts (DEC-06)."""
 
     @property
     def has_members(self) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from uuid import UUID
 
 from litestar import get
 from litestar.di import NamedDependency
@@ -20,12 +19,15 @@ from lastcall.people.sessions import actor_of_session
 from lastcall.reads.signals import TOPIC as READS
 from lastcall.web.access import Access, Visitor, access
 from lastcall.web.club import club_page
+from lastcall.web.inbox import TOPIC as INBOX
+from lastcall.web.live import Channel
 from lastcall.web.pages import PageRequest
 from lastcall.web.room import Web
 
 NEEDS: Mapping[str, Permission | None] = {
     SCHEDULED: None,
     READS: None,
+    INBOX: None,
     CONNECTION_TOPIC: Permission.MANAGE_CONNECTION,
 }
 """What is told of a club, and the permission that the page behind it asks for."""
@@ -48,13 +50,11 @@ async def live(
         permission = NEEDS[topic]
         if permission is not None:
             await require(tx, visitor.actor, page.club.id, permission, scope=Scope.READ)
-    return event_stream(request, web, visitor, (page.club.id, topic), seen)
+    return event_stream(request, web, visitor, (page.club.id, topic), seen=seen)
 
 
-def event_stream(
-    request: PageRequest, web: Web, visitor: Visitor, channel: tuple[UUID | None, str], seen: str
-) -> Stream:
-    """A stream on ``channel`` for as long as the visitor's session lives. A broken one says where it was."""
+def event_stream(request: PageRequest, web: Web, visitor: Visitor, *channels: Channel, seen: str) -> Stream:
+    """A stream on these channels for as long as the visitor's session lives. A broken one says where it was."""
     session = visitor.session or ""
 
     async def is_welcome() -> bool:
@@ -62,7 +62,7 @@ def event_stream(
 
     last = request.headers.get("last-event-id", seen)
     return Stream(
-        web.live.stream(channel, last, is_welcome),
+        web.live.stream(channels, last, is_welcome),
         media_type="text/event-stream",
         headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
     )

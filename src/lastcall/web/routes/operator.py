@@ -78,7 +78,7 @@ async def live_operator(
     visitor: NamedDependency[Visitor],
     seen: FromQuery[str] = "",
 ) -> Stream:
-    return event_stream(request, web, visitor, EVERYTHING, seen)
+    return event_stream(request, web, visitor, EVERYTHING, seen=seen)
 
 
 @get("/operator/{what:str}/{key:str}", opt=access(Access.OPERATOR))

@@ -85,6 +85,9 @@
       case "c": press("[data-key='cancel']", row); break;
       case "o": press("[data-key='open'], a.quiet", row); break;
       case "e": press("[data-key='edit']", row); break;
+      case "x": press("[data-key='tick']", row); break;
+      case "a": press("[data-key='archive']", row); break;
+      case "i": press("[data-key='inbox']"); break;
       case "n": press("[data-key='new']"); break;
       case "u": press("[data-key='upcoming']"); break;
       case "h": press("[data-key='history']"); break;
