@@ -6,6 +6,7 @@ from tests.web.conftest import ROLE, user
 from tests.web.connection_lines import CONNECTION
 from tests.web.door_lines import DOOR
 from tests.web.event_lines import EVENTS
+from tests.web.inbox_lines import INBOX
 from tests.web.route_lines import (
     ACCOUNT_PAGE,
     MANAGERS_PAGE,
@@ -33,6 +34,7 @@ EDIT = {"people": user(9), "when": "now", "zone": "UTC", "seen": "1"}
 
 LINES: dict[str, Line] = (
     DOOR
+    | INBOX
     | EVENTS
     | CONNECTION
     | {

@@ -165,7 +165,7 @@ async def _show(
     outcomes: Sequence[Outcome] = (),
     fields: Mapping[str, str] | None = None,
 ) -> Response[str]:
-    start = read_cursor(LISTING, after or None)
+    start, is_part = read_cursor(LISTING, after or None), is_fragment(request)
     async with web.database.read() as tx:
         desk = await desk_of(tx, visitor, slug)
         seen = web.live.mark(*desk.channels)
@@ -176,9 +176,10 @@ async def _show(
     more = None if page.next is None else listing.address(after=write_cursor(LISTING, page.next))
     return web.pages.show(
         request,
-        "inbox_live.html" if is_fragment(request) else "inbox.html",
+        "inbox_live.html" if is_part else "inbox.html",
         desk.place,
         desk.now,
+        is_part=is_part,
         stream=desk.stream,
         seen=seen,
         listing=listing,
