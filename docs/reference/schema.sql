@@ -4228,7 +4228,7 @@ begin
 
     v_archive_version := archive_idle(p_club, p_id, 'approval', v_activity, v_now, p_log_id);
     update approvals a
-    set archive_due_at = null
+    set archive_due_at = null, is_archived = true
     where a.club_id = p_club and a.id = p_id
     returning a.requested_by_agent_id into agent;
     if agent is not null then

@@ -20,6 +20,7 @@ from lastcall.decisions.inbox.queries import Wanted, inbox_counts, inbox_page
 from lastcall.decisions.inbox.reach import Reach, reach_everywhere
 from lastcall.decisions.inbox.source import sources
 from lastcall.decisions.inbox.statements import count_statement, page_statement
+from lastcall.decisions.registration import register
 from lastcall.decisions.retention import controls
 from lastcall.decisions.retention.explain import Outlook
 
@@ -44,6 +45,13 @@ select $1, gen_random_uuid(), $2, n::text, 'thread', 'Nightly',
        lastcall_now() - n * interval '1 minute', lastcall_now(), case when n > 30 then lastcall_now() end
   from generate_series(1, 5000) n
 """
+
+
+@pytest.fixture
+async def front_door(database: Database) -> Door:
+    """Where join requests alone are made."""
+    register()
+    return await open_door(database)
 
 
 async def stage_of(door: Door) -> Stage:
@@ -73,7 +81,7 @@ async def test_an_archive_by_hand_and_by_itself_moves_an_item_to_its_shelf_and_a
 ) -> None:
     """The column that the index has follows what retention says, whoever wrote it."""
     by_itself, by_hand = await door.overdue(), await door.waits_since(timedelta(days=1))
-    routine = f"select settle_{door.kind.name}($1, $2, gen_random_uuid())"
+    routine = f"select * from settle_{door.kind.name}($1, $2, gen_random_uuid())"
     assert await door.db.pool.fetchval(routine, door.club_id, by_itself) == "archived"
     await controls.archive(door.db, door.owner, door.club_id, door.kind, by_hand, seen_version=0)
     reach = Reach({door.club_id: ALL_PERMISSIONS}, door.owner.person_id)
