@@ -204,8 +204,15 @@ def test_what_is_named_like_a_secret_is_not_kept(key: str) -> None:
 
 @pytest.mark.parametrize(
     "secret",
-    [new_token(), "lc_" + new_token(), "lck_" + new_token(), "ab" * 32],
-    ids=["token", "API token", "worker key", "hash"],  # the same in every test process
+    [new_token(), *(f"{kind}_{new_token()}" for kind in ("lc", "lck", "lca", "lcc")), "ab" * 32],
+    ids=[
+        "token",
+        "API token",
+        "worker key",
+        "agent key",
+        "claim secret",
+        "hash",
+    ],  # the same in every test process
 )
 def test_what_looks_like_a_secret_is_not_kept_wherever_it_stands(secret: str) -> None:
     for text in (secret, f"see https://club.example/invites/{secret}?x=1", f"({secret})"):
