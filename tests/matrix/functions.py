@@ -60,7 +60,8 @@ def name_of(function: Function) -> str:
 
 
 def takes_an_actor(function: Function) -> bool:
-    """Whether a person acts in it. What an ``AgentActor`` alone may call is asked of agents (``tests/api/test_agent_routes.py``)."""
+    """Whether a person acts in it. What an ``AgentActor`` alone may call is asked of agents, in
+    ``tests/api/test_agent_routes.py``."""
     return any(
         re.search(r"\bActor\b", str(one.annotation))
         for one in inspect.signature(function).parameters.values()
