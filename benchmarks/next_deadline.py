@@ -1,7 +1,8 @@
 """The statement by which each owner finds its next deadline, beside a growing past: it must not walk over it.
 
-The past is resolved history in one database, and requests that are archived but still pending in another. Each is
-measured against a database that holds nothing but the one candidate.
+The past is resolved history in one database, and in another join requests and approvals that are archived but still
+pending, beside a hundred paused clubs with overdue ones. Each is measured against a database that holds nothing but
+the one candidate.
 """
 
 from __future__ import annotations
@@ -17,11 +18,21 @@ from functools import partial
 import asyncpg
 
 from benchmarks.harness import LARGE, Figure, Server, alternating, create, database, server
-from benchmarks.world import CLUB, OPERATION, add_clubs, add_join_requests, add_operations, loader, row_id
+from benchmarks.world import (
+    CLUB,
+    OPERATION,
+    add_approvals,
+    add_clubs,
+    add_join_requests,
+    add_operations,
+    loader,
+    row_id,
+)
 from lastcall.access.tables import DUE_INDEX
 from lastcall.db.connect import connect
 from lastcall.db.database import Database
 from lastcall.db.embedded.binaries import look_at
+from lastcall.decisions.retention.kinds.approval import APPROVAL
 from lastcall.decisions.retention.kinds.join_request import JOIN_REQUEST
 from lastcall.operations.owners.claims import CLAIM_ORDER
 from lastcall.operations.owners.lateness import late_order
@@ -33,6 +44,8 @@ SIZES = (40_000, 1_000_000)
 CALLS = 200
 LONG_AGO = timedelta(days=30)
 AHEAD = timedelta(days=1)
+PAUSED = 100
+"""Clubs, each with an overdue item of each kind."""
 FIRST_OF_THE_PAST = 1000
 
 
@@ -51,6 +64,10 @@ OPERATIONS = (
     Statement("late, claimed", late_order("claimed").next_deadline, "operations_due_idx"),
     Statement("claim expiry", CLAIM_ORDER.next_deadline, "operations_expiry_idx"),
     Statement("submission", SUBMISSION_ORDER.next_deadline, "operations_expiry_idx"),
+)
+APPROVALS = Statement("approvals", APPROVAL.order.next_deadline, "approvals_archive_due_at_idx")
+APPROVALS_BEYOND = Statement(
+    "approvals beyond", APPROVAL.order.next_deadline_beyond, "approvals_archive_due_at_idx"
 )
 BEYOND = (
     Statement("join requests beyond", JOIN_REQUEST.order.next_deadline_beyond, DUE_INDEX),
@@ -104,20 +121,21 @@ class Past:
 
     @property
     def statements(self) -> Sequence[Statement]:
-        # Nothing of an operation is archived, so that past is the join requests' alone.
-        return (JOIN_REQUESTS, *OPERATIONS) if self.kind == "resolved" else (JOIN_REQUESTS,)
+        # Nothing of an operation is archived; approvals are measured where they are.
+        return (JOIN_REQUESTS, *OPERATIONS) if self.kind == "resolved" else (JOIN_REQUESTS, APPROVALS)
 
     @property
     def beyond(self) -> Sequence[Statement]:
-        return BEYOND if self.kind == "resolved" else BEYOND[:1]
+        return BEYOND if self.kind == "resolved" else (BEYOND[0], APPROVALS_BEYOND)
 
 
 async def _small(on: Server) -> str:
     """A database with one candidate for each owner; its name."""
     async with database(on, "small") as db:
-        await add_clubs(db, 1)
+        await add_clubs(db, 1 + PAUSED)
         async with loader(db) as connection:
             await add_join_requests(connection, 1, 1, 1, activity_ago=LONG_AGO)
+            await add_approvals(connection, 1, 1, 1, activity_ago=LONG_AGO)
             await add_operations(connection, 1, 1, 3, due_in=AHEAD)
             await connection.execute(_CLAIM, 2, "claimed")
             await connection.execute(_CLAIM, 3, "submitted")
@@ -140,11 +158,30 @@ async def _grown(on: Server, kind: str, size: int) -> Past:
                 status="approved" if kind == "resolved" else "pending_approval",
                 archived=kind == "archived",
             )
+            if kind == "archived":
+                await add_approvals(connection, 1, first, count, activity_ago=LONG_AGO * 2, archived=True)
+                if not before:
+                    await _add_paused(connection)
             if kind == "resolved":
                 await add_operations(connection, 1, first, count, due_in=-LONG_AGO, succeeded=True)
     finally:
         await db.close()
     return past
+
+
+async def _add_paused(connection: asyncpg.Connection[asyncpg.Record]) -> None:
+    """Overdue items of paused clubs, as the refresh leaves them: due some day by their age, scheduled for none."""
+    for number in range(PAUSED):
+        for add in (add_join_requests, add_approvals):
+            await add(connection, 2 + number, 2 + number, 1, activity_ago=timedelta(days=91))
+    await connection.execute(
+        "update clubs set state = 'paused', paused_at = lastcall_now(), pause_reason = 'manual'"
+        f" where id <> row_id({CLUB}, 1)"
+    )
+    for table in ("join_requests", "approvals"):
+        await connection.execute(
+            f"update {table} set archive_due_at = null where club_id <> row_id({CLUB}, 1)"
+        )
 
 
 @asynccontextmanager

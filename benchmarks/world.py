@@ -35,7 +35,8 @@ ROLE = "grol_00000000-0000-4000-8000-000000000001"
     OPERATION,
     INVITE,
     JOIN,
-) = range(1, 13)
+    APPROVAL,
+) = range(1, 14)
 """The kinds of rows that have ids of their own; ``row_id`` tells them apart by these."""
 
 OWNER, MODERATOR = 1, 2
@@ -217,9 +218,9 @@ async def add_join_requests(
     end = first + count - 1
     await connection.execute(
         f"""
-        insert into invites (club_id, id, token_hash, invited_by, expires_at, accepted_at)
+        insert into invites (club_id, id, token_hash, invited_by, expires_at, accepted_at, uses)
         select row_id({CLUB}, $1), row_id({INVITE}, n), sha256(uuid_send(gen_random_uuid())), row_id({PERSON}, {OWNER}),
-               lastcall_now(), lastcall_now()
+               lastcall_now(), lastcall_now(), 1
           from generate_series($2::bigint, $3::bigint) as n
         """,
         club,
@@ -253,6 +254,49 @@ async def add_join_requests(
               from join_requests j
              where j.club_id = row_id({CLUB}, $1)
                and j.id between row_id({JOIN}, $2::bigint) and row_id({JOIN}, $3::bigint)
+            """,
+            club,
+            first,
+            end,
+        )
+
+
+async def add_approvals(
+    connection: asyncpg.Connection[asyncpg.Record],
+    club: int,
+    first: int,
+    count: int,
+    *,
+    activity_ago: timedelta,
+    archived: bool = False,
+) -> None:
+    """``count`` approvals of that club that wait, numbered from ``first``, as ``add_join_requests`` makes requests."""
+    end = first + count - 1
+    await connection.execute(
+        f"""
+        insert into approvals (club_id, id, type, title, body, requested_by_kind, requested_by_person_id, activity_at,
+                               archive_due_at)
+        select row_id({CLUB}, $1), row_id({APPROVAL}, n), 'question', 'May I?', '', 'person', row_id({PERSON}, {OWNER}),
+               a.at, case when not $5::boolean then a.at + interval '2160 hours' end
+          from generate_series($2::bigint, $3::bigint) as n
+         cross join lateral (
+               select lastcall_now() - $4::interval + (n - $2) * interval '1 millisecond' as at) as a
+        """,
+        club,
+        first,
+        end,
+        activity_ago,
+        archived,
+    )
+    if archived:
+        await connection.execute(
+            f"""
+            insert into retention (club_id, id, approval_id, archived_at, archived_reason, archived_by_kind,
+                                   archive_version, source_activity_at)
+            select a.club_id, a.id, a.id, lastcall_now(), 'idle', 'system', 1, a.activity_at
+              from approvals a
+             where a.club_id = row_id({CLUB}, $1)
+               and a.id between row_id({APPROVAL}, $2::bigint) and row_id({APPROVAL}, $3::bigint)
             """,
             club,
             first,
