@@ -32,6 +32,7 @@ LINES: dict[str, AgentLine] = {
     "GET /agent": AgentLine(None, 200, paused=200),
     "GET /agent/deliveries": AgentLine(None, 200),
     "POST /agent/deliveries/ack": AgentLine(None, 204, body={"ids": []}),
+    "GET /agent/inbox": AgentLine(AgentGrant.READ_INBOX, 200),
     "GET /agent/events": AgentLine(AgentGrant.READ_EVENTS, 200),
 }
 PUBLIC = {"POST /agent/join", "POST /agent/claim"}

@@ -106,6 +106,8 @@ LINES: dict[str, Line] = {
     "POST /clubs/{club}/join-requests/{join_request_id}/withdraw": Line(
         ACCESS, 409, lacking=404, who="guest"
     ),
+    "GET /inbox": Line(READ, 200, unknown=None, **OWN),
+    "GET /clubs/{club}/inbox": Line(READ, 200, lacking=200),
     "GET /clubs/{club}/retention/{item_kind}/{retained_id}": Line(READ, 200, lacking=404),
     "POST /clubs/{club}/retention/{control}": Line(ACCESS, 200, lacking=200, body=KEEP_ONE),
     "GET /clubs/{club}/visibility": Line(READ, 200),

@@ -19,6 +19,7 @@ from lastcall.api.mcp import (
     delivery_tools,
     door_tools,
     event_tools,
+    inbox_tools,
     operation_tools,
     retention_tools,
 )
@@ -32,11 +33,13 @@ from lastcall.people.actor import Actor, AgentActor
 ACTOR = "lastcall.actor"
 """Under this the request's scope says for whom it acts."""
 
-_PARTS = (operation_tools, event_tools, door_tools, retention_tools, agent_management_tools)
+_PARTS = (operation_tools, event_tools, door_tools, inbox_tools, retention_tools, agent_management_tools)
 TOOLS: dict[str, Tool[Any]] = {tool.name: tool for part in _PARTS for tool in part.TOOLS}
 """What a person's programs may be given."""
 _AGENT_PARTS = (agent_tools, delivery_tools)
-AGENT_TOOLS: dict[str, AgentTool[Any]] = {tool.name: tool for part in _AGENT_PARTS for tool in part.TOOLS}
+AGENT_TOOLS: dict[str, AgentTool[Any]] = {tool.name: tool for part in _AGENT_PARTS for tool in part.TOOLS} | {
+    tool.name: tool for tool in inbox_tools.AGENT_TOOLS
+}
 """What an agent with its own key may be given, each by its grant."""
 
 _INSTRUCTIONS = (
