@@ -99,6 +99,7 @@ CREATE INDEX agent_runs_club_id_agent_id_started_at_id_idx ON agent_runs USING b
 CREATE INDEX agent_runs_club_id_started_at_id_idx ON agent_runs USING btree (club_id, started_at, id);
 CREATE INDEX agent_runs_current_idx ON agent_runs USING btree (club_id, agent_id, thread_key) WHERE (superseded_at IS NULL);
 CREATE INDEX agent_runs_failed_idx ON agent_runs USING btree (club_id, finished_at, id) WHERE ((status = 'failed'::text) AND (superseded_at IS NULL));
+CREATE INDEX agent_runs_finished_at_idx ON agent_runs USING btree (finished_at);
 
 create table agents (
     club_id uuid not null,

@@ -44,6 +44,7 @@ from lastcall.decisions.deliveries.handing import AgentWaits
 from lastcall.decisions.deliveries.sending import deliveries_owner
 from lastcall.decisions.deliveries.tellings import telling_owners
 from lastcall.decisions.inbox.source import sources
+from lastcall.decisions.questions.expiry import decision_expiry_owner
 from lastcall.decisions.retention.kinds import KINDS
 from lastcall.decisions.retention.refreshes import retention_refresh_owner
 from lastcall.decisions.retention.sweep import retention_owner
@@ -98,6 +99,7 @@ def deadline_owners(settings: Settings, database: Database, mailer: Mailer, cloc
         retention = [
             *(retention_owner(database, kind, clock) for kind in KINDS.values()),
             retention_refresh_owner(database, clock),
+            decision_expiry_owner(database, clock),
             data_retention(database),
             *telling_owners(database, clock),
         ]

@@ -28,12 +28,34 @@ class AgentLine:
     query: str = ""
 
 
+NOBODY = "0" * 26
 LINES: dict[str, AgentLine] = {
     "GET /agent": AgentLine(None, 200, paused=200),
     "GET /agent/deliveries": AgentLine(None, 200),
     "POST /agent/deliveries/ack": AgentLine(None, 204, body={"ids": []}),
     "GET /agent/inbox": AgentLine(AgentGrant.READ_INBOX, 200),
     "GET /agent/events": AgentLine(AgentGrant.READ_EVENTS, 200),
+    "GET /agent/approvals": AgentLine(AgentGrant.ASK, 200),
+    "POST /agent/approvals": AgentLine(AgentGrant.ASK, 201, body={"type": "hire", "title": "Hire"}),
+    "GET /agent/approvals/{approval_id}": AgentLine(AgentGrant.ASK, 404),
+    "POST /agent/approvals/{approval_id}/resubmit": AgentLine(
+        AgentGrant.ASK, 404, body={"seenRevision": 1, "title": "Hire two"}
+    ),
+    "POST /agent/approvals/{approval_id}/withdraw": AgentLine(AgentGrant.ASK, 404),
+    "POST /agent/approvals/{approval_id}/comments": AgentLine(AgentGrant.ASK, 404, body={"body": "Please."}),
+    "GET /agent/decisions": AgentLine(AgentGrant.ASK, 200),
+    "POST /agent/decisions": AgentLine(
+        AgentGrant.ASK,
+        201,
+        body={"title": "Which?", "options": [{"key": "a", "label": "A"}, {"key": "b", "label": "B"}]},
+    ),
+    "GET /agent/decisions/{decision_id}": AgentLine(AgentGrant.ASK, 404),
+    "POST /agent/decisions/{decision_id}/cancel": AgentLine(AgentGrant.ASK, 404),
+    "POST /agent/runs": AgentLine(
+        AgentGrant.REPORT_RUNS,
+        200,
+        body={"key": "run-1", "thread": "door", "title": "Look", "status": "running"},
+    ),
 }
 PUBLIC = {"POST /agent/join", "POST /agent/claim"}
 """Those that need no key yet: what an agent calls before it has one."""
@@ -61,6 +83,7 @@ async def agent(api: Api, *grants: AgentGrant) -> Program:
 
 async def call(program: Program, key: str, line: AgentLine) -> Any:
     method, path = key.split(" ", 1)
+    path = path.format(approval_id=NOBODY, decision_id=NOBODY)
     return await program(method, path + line.query, **({} if line.body is None else {"json": line.body}))
 
 

@@ -55,6 +55,10 @@ SETTINGS = {"name": "Night Shift", "slug": "night-shift", "zone": "UTC", "retent
 ONE_BAN = {"requestId": "walk-request-1", "payloads": [{"kind": "ban_member", "targetUserId": user(1)}]}
 EVENT = {"title": "Night", "zone": "UTC", "time": {"kind": "date_only", "date": "2030-01-01"}}
 ACCOUNT_LIMITS = {"requestsPerMinute": 6, "writesPerDay": 500, "capacity": 40, "reservedHeadroom": 4}
+DECISIONS = Scope.DECISIONS
+HIDDEN: dict[str, Any] = {"needs": DECISIONS, "lacking": 404}
+NEW_APPROVAL = {"type": "hire", "title": "Hire a host"}
+NEW_DECISION = {"title": "Which?", "options": [{"key": "a", "label": "A"}, {"key": "b", "label": "B"}]}
 KEEP_ONE = {"items": [{"kind": "join_request", "id": "{join_request_id}", "version": 0}]}
 SEEN = "{seen}"
 """The ``updatedAt`` of the thing in the address, as the walk reads it just before."""
@@ -110,6 +114,26 @@ LINES: dict[str, Line] = {
     "GET /clubs/{club}/inbox": Line(READ, 200, lacking=200),
     "GET /clubs/{club}/retention/{item_kind}/{retained_id}": Line(READ, 200, lacking=404),
     "POST /clubs/{club}/retention/{control}": Line(ACCESS, 200, lacking=200, body=KEEP_ONE),
+    "GET /clubs/{club}/approvals": Line(READ, 200, lacking=404),
+    "POST /clubs/{club}/approvals": Line(DECISIONS, 201, lacking=201, body=NEW_APPROVAL),
+    "GET /clubs/{club}/approvals/{approval_id}": Line(READ, 200, lacking=404),
+    "POST /clubs/{club}/approvals/{approval_id}/request-revision": Line(
+        right=204, body={"seenRevision": 1, "note": "Say more."}, **HIDDEN
+    ),
+    "POST /clubs/{club}/approvals/{approval_id}/comments": Line(right=201, body={"body": "Why?"}, **HIDDEN),
+    "POST /clubs/{club}/approvals/{approval_id}/approve": Line(right=200, body={"seenRevision": 1}, **HIDDEN),
+    "POST /clubs/{club}/approvals/{approval_id}/reject": Line(right=409, body={"seenRevision": 1}, **HIDDEN),
+    # What somebody else asked for is unknown to whoever would change it or take it back.
+    "POST /clubs/{club}/approvals/{approval_id}/resubmit": Line(
+        right=404, body={"seenRevision": 1, "title": "Hire two"}, **HIDDEN
+    ),
+    "POST /clubs/{club}/approvals/{approval_id}/withdraw": Line(right=404, **HIDDEN),
+    "GET /clubs/{club}/decisions": Line(READ, 200, lacking=404),
+    "POST /clubs/{club}/decisions": Line(DECISIONS, 201, lacking=201, body=NEW_DECISION),
+    "GET /clubs/{club}/decisions/{decision_id}": Line(READ, 200, lacking=404),
+    "POST /clubs/{club}/decisions/{decision_id}/decide": Line(right=200, body={"option": "a"}, **HIDDEN),
+    "POST /clubs/{club}/decisions/{decision_id}/cancel": Line(right=404, **HIDDEN),
+    "GET /clubs/{club}/runs": Line(READ, 200),
     "GET /clubs/{club}/visibility": Line(READ, 200),
     "PUT /clubs/{club}/visibility/{category}": Line(CLUBS, 200, body={"audience": "owner", "seen": None}),
     "GET /clubs/{club}/activity": Line(READ, 200),

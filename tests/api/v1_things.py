@@ -11,6 +11,8 @@ from tests.web.conftest import user
 from lastcall.access.acceptance import accept_invite
 from lastcall.access.invites import create_invite
 from lastcall.db.ids import decode_id, encode_id, new_id
+from lastcall.decisions.approvals.asking import Ask, ask_approval
+from lastcall.decisions.questions.asking import Option, Question, ask_decision
 from lastcall.events.fields import EventFields
 from lastcall.events.queries import Publication
 from lastcall.events.services.importing import import_file
@@ -61,6 +63,8 @@ async def things(api: Api) -> dict[str, str]:
         message_id,
         owner.person_id,
     )
+    agent, _ = await let_in_agent(world.db, world.club_id, owner.person_id)
+    ask, question = Ask("hire", "Hire"), Question("Which?", [Option("a", "A"), Option("b", "B")])
     session_id = owner.session_id
     assert session_id is not None
     return {
@@ -88,6 +92,8 @@ async def things(api: Api) -> dict[str, str]:
         "read_id": encode_id(read.id),
         "session_id": encode_id(session_id),
         "message_id": encode_id(message_id),
+        "approval_id": encode_id(await ask_approval(world.db, agent, world.club_id, ask)),
+        "decision_id": encode_id(await ask_decision(world.db, agent, world.club_id, question)),
         "token_id": encode_id(token_id),
         "invite_token": open_invite.token,
     }

@@ -17,6 +17,7 @@ from tests.matrix.functions import WITHIN_A_COMMAND, functions_of, modules, name
 from tests.matrix.rows_agents import AGENTS
 from tests.matrix.rows_clubs import ACCESS, CLUBS, OPERATIONS
 from tests.matrix.rows_connections import CONNECTIONS
+from tests.matrix.rows_decisions import DECISIONS
 from tests.matrix.rows_deliveries import DELIVERIES
 from tests.matrix.rows_door import DOOR
 from tests.matrix.rows_events import EVENTS
@@ -48,6 +49,7 @@ ROWS = [
     *OPERATIONS,
     *CHANGES,
     *NOTICES,
+    *DECISIONS,
     *DELIVERIES,
     *INBOX,
     *EVENTS,
@@ -66,7 +68,6 @@ FOR_LATER_PARTS = {
     Permission.REMOVE_GROUP_MEMBERS,
     Permission.MANAGE_INSTANCES,
     Permission.EXPORT_ANALYTICS,
-    Permission.DECIDE_APPROVALS,
     Permission.MANAGE_BUDGETS,
 }
 """Permissions that roles can have already and that nothing asks for yet."""

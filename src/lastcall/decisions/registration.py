@@ -18,6 +18,8 @@ from lastcall.decisions.questions import personal as questions
 from lastcall.decisions.retention.due import announce, gone, refresh
 from lastcall.decisions.retention.kinds.join_request import JOIN_REQUEST
 from lastcall.decisions.retention.refreshes import club_changed
+from lastcall.decisions.runs.retained import RULES
+from lastcall.people.data_retention import keep
 from lastcall.people.personal_data import holds
 
 JOIN_REQUEST_COMING = partial(announce, kind=JOIN_REQUEST)
@@ -30,6 +32,7 @@ def register() -> None:
     note a club whose pending ones must follow it. Registering twice is once.
     """
     holds(*SOURCES, *approvals.SOURCES, *questions.SOURCES)
+    keep(*RULES)
     deliveries.register()
     inbox.register()
     on_join_request_coming(JOIN_REQUEST_COMING)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from lastcall.access.agents.queries import AgentView
+from lastcall.api.v1.decision_shapes import approval_now, decision_now
 from lastcall.api.v1.event_shapes import event_shape
 from lastcall.api.v1.retention_shapes import state_shape
 from lastcall.api.v1.routes.agents import agent_shape
@@ -17,6 +18,8 @@ from lastcall.api.v1.routes.staff import role_shape
 from lastcall.api.v1.routes.visibility import visibility_shape
 from lastcall.clubs.queries import ClubSettings, RoleView
 from lastcall.clubs.visibility import VisibilityView
+from lastcall.decisions.approvals.rows import ApprovalNow
+from lastcall.decisions.questions.asking import DecisionNow
 from lastcall.decisions.retention.view import RetentionView
 from lastcall.events.import_queries import ImportView
 from lastcall.events.queries import EventView
@@ -26,7 +29,9 @@ from lastcall.operations.views import OperationView
 
 _SHAPES: dict[type, Callable[[Any], Any]] = {
     AgentView: agent_shape,
+    ApprovalNow: approval_now,
     ClubSettings: settings_shape,
+    DecisionNow: decision_now,
     DraftView: draft_shape,
     EventView: event_shape,
     ImportView: import_shape,

@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from sqlalchemy import CheckConstraint, ForeignKey, Index, LargeBinary, UniqueConstraint, text
+from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
 from lastcall.db.base import Base, TenantTable, tenant_reference
@@ -92,8 +93,8 @@ class Approval(Asked, TenantTable, Base):
     subject_key: Mapped[str | None]
     is_only_one: Mapped[bool] = mapped_column(server_default=text("false"))
     effect_name: Mapped[str | None]
-    effect_body: Mapped[dict[str, Any] | None]
-    effect_result: Mapped[dict[str, Any] | None]
+    effect_body: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
+    effect_result: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
     status: Mapped[str] = mapped_column(server_default=text("'pending'"))
     revision: Mapped[int] = mapped_column(server_default=text("1"))
     idempotency_key: Mapped[str | None]
@@ -147,5 +148,5 @@ class ApprovalRevision(TenantTable, Base):
     revision: Mapped[int]
     title: Mapped[str]
     body: Mapped[str]
-    effect_body: Mapped[dict[str, Any] | None]
+    effect_body: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
     replaced_at: Mapped[datetime] = mapped_column(server_default=DATABASE_NOW)

@@ -68,8 +68,8 @@ class Decision(Asked, TenantTable, Base):
     body: Mapped[str]
     options: Mapped[list[dict[str, Any]]] = mapped_column(JSONB)
     action_name: Mapped[str | None]
-    action_body: Mapped[dict[str, Any] | None]
-    action_result: Mapped[dict[str, Any] | None]
+    action_body: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
+    action_result: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
     status: Mapped[str] = mapped_column(server_default=text("'open'"))
     idempotency_key: Mapped[str | None]
     asked_digest: Mapped[bytes | None] = mapped_column(LargeBinary)

@@ -44,6 +44,7 @@ class AgentRun(TenantTable, Base):
             "thread_key",
             postgresql_where=text("superseded_at is null"),
         ),
+        Index(None, "finished_at"),
         Index(None, "club_id", "started_at", "id"),
         Index(None, "club_id", "agent_id", "started_at", "id"),
     )
