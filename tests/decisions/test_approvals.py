@@ -197,17 +197,21 @@ async def test_a_refused_effect_leaves_the_approval_waiting_and_nothing_done(des
     assert await desk.told() == []
 
 
-async def test_an_effect_is_judged_when_it_is_asked_and_neither_added_nor_taken_away(desk: Desk) -> None:
-    for ask in (carrying("a").__class__("entry", "x", effect=asking.Carried("ledger", {})),):
-        with pytest.raises(Invalid):
-            await desk.ask(ask=ask)
+@pytest.mark.parametrize("effect", [asking.Carried("ledger", {}), asking.Carried("unheard_of", {})])
+async def test_an_effect_is_judged_when_it_is_asked(desk: Desk, effect: asking.Carried) -> None:
     with pytest.raises(Invalid):
-        await desk.ask(ask=asking.Ask("x", "x", effect=asking.Carried("unheard_of", {})))
+        await desk.ask(ask=asking.Ask("entry", "Write", effect=effect))
+
+
+async def test_a_change_keeps_what_it_carries_and_adds_nothing(desk: Desk) -> None:
     plain, carried = await desk.ask(), await desk.ask(ask=carrying("a"))
-    for approval_id, more in ((plain, {"effect_body": {"line": "a"}}), (carried, {})):
-        with pytest.raises(Invalid) as refusal:
-            await change(desk, approval_id, **more)
-        assert refusal.value.code == "effect_fixed"
+    with pytest.raises(Invalid) as refusal:
+        await change(desk, plain, effect_body={"line": "a"})
+    assert refusal.value.code == "effect_fixed"
+    with pytest.raises(Invalid):
+        await change(desk, carried, effect_body={})
+    await change(desk, carried)
+    assert (await desk.row(carried))["effect_body"] == '{"line": "a"}'
 
 
 async def test_an_archived_club_approves_nothing_but_lets_go(desk: Desk) -> None:

@@ -16,6 +16,7 @@ from lastcall.decisions.questions import deciding as answers
 from lastcall.decisions.questions import queries as question_queries
 from lastcall.decisions.questions.asking import Option, Question
 from lastcall.decisions.runs import queries as runs
+from lastcall.decisions.runs.service import Report, RunStatus, report_run
 from lastcall.people.scopes import Scope
 
 P = Permission
@@ -69,6 +70,11 @@ async def decide(w: World, tx: Any, actor: Any) -> Any:
 
 def page(function: Any, which: queries.Which) -> Any:
     return lambda w, tx, actor: function(tx, actor, w.club_id, which)
+
+
+async def run(w: World, tx: Any, actor: Any) -> Any:
+    report = Report("1", "door", "Look", RunStatus.RUNNING)
+    return await runs.one_run(tx, actor, w.club_id, await report_run(w.db, w.agent, report))
 
 
 DECISIONS = [
@@ -148,6 +154,7 @@ DECISIONS = [
         page(question_queries.decisions_page, queries.Which.ALL),
         **NO_DECISION,
     ),
+    row(runs.one_run, Who.STAFF, Scope.READ, run, P.MANAGE_AGENTS),
     row(
         runs.runs_page,
         Who.STAFF,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.web.asks_lines import ASKS
 from tests.web.conftest import ROLE, user
 from tests.web.connection_lines import CONNECTION
 from tests.web.door_lines import DOOR
@@ -33,7 +34,8 @@ ACCOUNT_LIMITS = {
 EDIT = {"people": user(9), "when": "now", "zone": "UTC", "seen": "1"}
 
 LINES: dict[str, Line] = (
-    DOOR
+    ASKS
+    | DOOR
     | INBOX
     | EVENTS
     | CONNECTION

@@ -24,6 +24,9 @@ from lastcall.access.requests import AgentSubject, record_join_request
 from lastcall.clubs.queries import read_settings, roles_of
 from lastcall.connections.accounts import rotate_key
 from lastcall.db.ids import decode_id, encode_id, new_id
+from lastcall.decisions.approvals.asking import Ask, ask_approval
+from lastcall.decisions.questions.asking import Option, Question, ask_decision
+from lastcall.decisions.runs.service import Report, RunStatus, report_run
 from lastcall.events.fields import EventFields
 from lastcall.events.queries import Publication
 from lastcall.events.services.importing import import_file
@@ -59,6 +62,9 @@ IDS = (
     "{session_id:str}",
     "{invite_id:str}",
     "{agent_id:str}",
+    "{approval_id:str}",
+    "{decision_id:str}",
+    "{run_id:str}",
     "{token_id:str}",
     "{account_id:str}",
     "{person_id:str}",
@@ -127,8 +133,12 @@ async def ids(world: World, site: Site) -> dict[str, str]:
     await world.db.pool.execute("update staff_roles set updated_at = $1", settings.created_at)
     agent, _ = await let_in_agent(world.db, world.club_id, world.actors["staff"].person_id)
     seen = await world.db.pool.fetchval("select updated_at from agents where id = $1", agent.agent_id)
+    question = Question("Which?", [Option("a", "A"), Option("b", "B")])
     return {
         "club": encode_id(world.club_id),
+        "approval": encode_id(await ask_approval(world.db, agent, world.club_id, Ask("hire", "Hire"))),
+        "decision": encode_id(await ask_decision(world.db, agent, world.club_id, question)),
+        "run": encode_id(await report_run(world.db, agent, Report("1", "door", "Look", RunStatus.RUNNING))),
         "message": encode_id(given_up[0]),
         "spare_message": encode_id(given_up[1]),
         "member": encode_id(world.actors["staff"].person_id),

@@ -72,23 +72,24 @@ def _who(actor: Actor | AgentActor | System) -> dict[str, Any]:
             return {"actor_kind": "system", "actor_name": actor.name}
 
 
-def redacted(details: Mapping[str, Any]) -> dict[str, Any]:
-    """The details as they may be kept: long texts cut, and what looks like a secret taken out, by its key or by
-    its own look, at any depth."""
+def redacted(details: Mapping[str, Any], *, most: int = TEXT_LENGTH) -> dict[str, Any]:
+    """The details as they may be kept: texts of more than ``most`` characters cut, and what looks like a secret taken
+    out, by its key or by its own look, at any depth."""
     return {
-        key: REDACTED if _SECRET_KEY.search(_snake(key)) else _kept(value) for key, value in details.items()
+        key: REDACTED if _SECRET_KEY.search(_snake(key)) else _kept(value, most)
+        for key, value in details.items()
     }
 
 
-def _kept(value: Any) -> Any:
+def _kept(value: Any, most: int) -> Any:
     match value:
         case str():
             shown = _SECRET_TEXT.sub(REDACTED, value)
-            return shown if len(shown) <= TEXT_LENGTH else f"{shown[: TEXT_LENGTH - 1]}…"
+            return shown if len(shown) <= most else f"{shown[: most - 1]}…"
         case Mapping():
-            return redacted(value)
+            return redacted(value, most=most)
         case list() | tuple() | set() | frozenset():
-            return [_kept(entry) for entry in value]
+            return [_kept(entry, most) for entry in value]
         case _:
             return value
 

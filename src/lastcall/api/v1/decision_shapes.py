@@ -143,7 +143,7 @@ class NewApproval(Input, frozen=True):
 
 
 class ChangedApproval(Input, frozen=True):
-    """All of what it says, and the revision that you saw. `effectBody` is needed where it has an effect."""
+    """All of what it says, and the revision that you saw. Without `effectBody` it carries what it carried."""
 
     seen_revision: int
     title: str

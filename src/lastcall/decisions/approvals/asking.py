@@ -155,8 +155,8 @@ async def resubmit(
 ) -> int:
     """Change what an approval says and put it to staff again; answers its new revision. What it said stays on record.
 
-    For its asker, while it can still be decided. Raises ``Conflict`` when it was changed or decided meanwhile, and
-    ``Invalid`` for an effect's body where it has no effect, or none where it has one.
+    For its asker, while it can still be decided. Without an ``effect_body`` it goes on carrying what it carried. Raises
+    ``Conflict`` when it was changed or decided meanwhile, and ``Invalid`` for an effect's body where it has no effect.
     """
     async with db.transaction() as tx:
         await require_asker(tx, asker, club_id)
@@ -164,14 +164,14 @@ async def resubmit(
         require_theirs(row, asker)
         move = move_of(row, Event.RESUBMIT)
         require_seen(row, seen_revision)
-        if (row.effect_name is None) != (effect_body is None):
-            raise Invalid(
-                "effect_fixed",
-                "What approving it does can be changed, but neither added nor taken away.",
-                advice="Withdraw it and ask anew.",
-                field="effectBody",
-            )
         if effect_body is not None:
+            if row.effect_name is None:
+                raise Invalid(
+                    "effect_fixed",
+                    "This approval does nothing by itself, and that stays so.",
+                    advice="Withdraw it and ask anew.",
+                    field="effectBody",
+                )
             effect_named(row.effect_name).validate(effect_body)
         await tx.execute(
             insert(ApprovalRevision).values(

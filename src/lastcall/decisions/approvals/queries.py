@@ -26,6 +26,8 @@ from lastcall.people.scopes import Scope
 
 LISTING = "approvals"
 """The lists, in their cursors."""
+SHOWN_MOST = 12_000
+"""Characters of one text in what an approval carries: whoever approves a post reads all of it."""
 
 
 class Which(StrEnum):
@@ -185,7 +187,7 @@ async def approval_story(tx: Reader, reader: Actor | AgentActor, club_id: UUID, 
         standing = await require_staff(tx, reader, club_id, scope=Scope.READ)
         may_decide = standing.holds(Permission.DECIDE_APPROVALS)
     row = await tx.raw.fetchrow(_ONE, club_id, approval_id)
-    if row is None or not (may_decide or _is_theirs(row, reader)):
+    if row is None or not (may_decide or is_of(row, reader)):
         raise approval_unknown()
     comments = await tx.raw.fetch(_COMMENTS, club_id, approval_id)
     revisions = await tx.raw.fetch(_REVISIONS, club_id, approval_id)
@@ -194,7 +196,7 @@ async def approval_story(tx: Reader, reader: Actor | AgentActor, club_id: UUID, 
         tuple(_comment(one) for one in comments),
         tuple(
             RevisionView(
-                one["revision"], one["title"], one["body"], _shown(one["effect_text"]), one["replaced_at"]
+                one["revision"], one["title"], one["body"], shown(one["effect_text"]), one["replaced_at"]
             )
             for one in revisions
         ),
@@ -216,7 +218,7 @@ _DECIDES = frozenset({Event.APPROVE, Event.REJECT, Event.REQUEST_REVISION})
 
 
 def _view(row: asyncpg.Record, reader: Actor | AgentActor, *, may_decide: bool) -> ApprovalView:
-    status, theirs = Status(row["status"]), _is_theirs(row, reader)
+    status, theirs = Status(row["status"]), is_of(row, reader)
     may = events_from(status)
     may = may - _DECIDES if theirs else may & _DECIDES if may_decide else frozenset()
     return ApprovalView(
@@ -228,8 +230,8 @@ def _view(row: asyncpg.Record, reader: Actor | AgentActor, *, may_decide: bool) 
         subject_kind=row["subject_kind"],
         subject_key=row["subject_key"],
         effect_name=row["effect_name"],
-        effect_body=_shown(row["effect_text"]),
-        effect_result=_shown(row["result_text"]),
+        effect_body=shown(row["effect_text"]),
+        effect_result=shown(row["result_text"]),
         status=status,
         revision=row["revision"],
         requested_by_kind=row["requested_by_kind"],
@@ -245,11 +247,13 @@ def _view(row: asyncpg.Record, reader: Actor | AgentActor, *, may_decide: bool) 
     )
 
 
-def _shown(body: str | None) -> Mapping[str, Any] | None:
-    return None if body is None else redacted(msgspec.json.decode(body))
+def shown(body: str | None) -> Mapping[str, Any] | None:
+    """Stored JSON as its readers get it: without what looks like a secret."""
+    return None if body is None else redacted(msgspec.json.decode(body), most=SHOWN_MOST)
 
 
-def _is_theirs(row: asyncpg.Record, reader: Actor | AgentActor) -> bool:
+def is_of(row: asyncpg.Record, reader: Actor | AgentActor) -> bool:
+    """Whether the reader asked for what this row is."""
     if isinstance(reader, Actor):
         return bool(row["requested_by_person_id"] == reader.person_id)
     return bool(row["requested_by_agent_id"] == reader.agent_id)

@@ -12,12 +12,11 @@ import asyncpg
 import msgspec
 
 from lastcall.access.agents.policy import require_agent
-from lastcall.clubs.activity import redacted
 from lastcall.clubs.permissions import Permission
 from lastcall.clubs.policy import club_unknown, require_staff
 from lastcall.db.cursor import LAST, Cursor
 from lastcall.db.transaction import Reader
-from lastcall.decisions.approvals.queries import Which
+from lastcall.decisions.approvals.queries import Which, is_of, shown
 from lastcall.decisions.questions.asking import DecisionStatus, Option, decision_unknown
 from lastcall.people.actor import Actor, AgentActor
 from lastcall.people.agent_grants import AgentGrant
@@ -139,13 +138,13 @@ async def one_decision(
         standing = await require_staff(tx, reader, club_id, scope=Scope.READ)
         may_decide = standing.holds(Permission.DECIDE_APPROVALS)
     row = await tx.raw.fetchrow(_ONE, club_id, decision_id)
-    if row is None or not (may_decide or _is_theirs(row, reader)):
+    if row is None or not (may_decide or is_of(row, reader)):
         raise decision_unknown()
     return _view(row, reader, may_decide=may_decide)
 
 
 def _view(row: asyncpg.Record, reader: Actor | AgentActor, *, may_decide: bool) -> DecisionView:
-    status, theirs = DecisionStatus(row["status"]), _is_theirs(row, reader)
+    status, theirs = DecisionStatus(row["status"]), is_of(row, reader)
     is_open = status is DecisionStatus.OPEN
     return DecisionView(
         club_id=row["club_id"],
@@ -157,8 +156,8 @@ def _view(row: asyncpg.Record, reader: Actor | AgentActor, *, may_decide: bool) 
             for one in msgspec.json.decode(row["options_text"])
         ),
         action_name=row["action_name"],
-        action_body=_shown(row["action_text"]),
-        action_result=_shown(row["result_text"]),
+        action_body=shown(row["action_text"]),
+        action_result=shown(row["result_text"]),
         status=status,
         requested_by_kind=row["requested_by_kind"],
         requested_by_id=row["requested_by_person_id"] or row["requested_by_agent_id"],
@@ -173,13 +172,3 @@ def _view(row: asyncpg.Record, reader: Actor | AgentActor, *, may_decide: bool) 
         may_decide=is_open and may_decide and not theirs,
         may_cancel=is_open and theirs,
     )
-
-
-def _shown(body: str | None) -> Mapping[str, Any] | None:
-    return None if body is None else redacted(msgspec.json.decode(body))
-
-
-def _is_theirs(row: asyncpg.Record, reader: Actor | AgentActor) -> bool:
-    if isinstance(reader, Actor):
-        return bool(row["requested_by_person_id"] == reader.person_id)
-    return bool(row["requested_by_agent_id"] == reader.agent_id)

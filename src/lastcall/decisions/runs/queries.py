@@ -13,6 +13,7 @@ from lastcall.clubs.policy import require
 from lastcall.db.cursor import LAST, Cursor
 from lastcall.db.transaction import Reader
 from lastcall.decisions.runs.service import RunStatus
+from lastcall.errors import NotFound
 from lastcall.people.actor import Actor
 from lastcall.people.scopes import Scope
 
@@ -55,6 +56,11 @@ def _list(where: str) -> str:
 
 _ALL = _list("$5::uuid is null")
 _OF_AGENT = _list("r.agent_id = $5")
+_ONE = """
+    select r.*, g.name as agent from agent_runs r
+      join agents g on g.club_id = r.club_id and g.id = r.agent_id
+     where r.club_id = $1 and r.id = $2
+"""
 
 
 async def runs_page(
@@ -72,6 +78,15 @@ async def runs_page(
     statement = _ALL if agent_id is None else _OF_AGENT
     rows = await tx.raw.fetch(statement, club_id, start.time, start.id, limit, agent_id)
     return [_view(row) for row in rows]
+
+
+async def one_run(tx: Reader, actor: Actor, club_id: UUID, run_id: UUID) -> RunView:
+    """One run, for whoever manages agents. Raises ``NotFound``."""
+    await require(tx, actor, club_id, Permission.MANAGE_AGENTS, scope=Scope.READ)
+    row = await tx.raw.fetchrow(_ONE, club_id, run_id)
+    if row is None:
+        raise NotFound("run_unknown", "There is no such run.", advice="Go back to the inbox.")
+    return _view(row)
 
 
 def _view(row: asyncpg.Record) -> RunView:

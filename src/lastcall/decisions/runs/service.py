@@ -25,7 +25,7 @@ from lastcall.people.actor import AgentActor
 from lastcall.people.agent_grants import AgentGrant
 from lastcall.people.data_retention import data_written
 
-TOPIC = "agent_runs"  # of the hints for live pages
+TOPIC = "runs"  # of the hints for live pages
 
 
 class RunStatus(StrEnum):
