@@ -22,6 +22,7 @@ import lastcall.events.registration
 import lastcall.operations.listeners
 import lastcall.people.personal
 import lastcall.reads.registration
+import lastcall.spending.registration
 import lastcall.telemetry.listeners
 from lastcall.api.heads import HeadAnswers
 from lastcall.api.intake import BODY_LIMIT, FOR_PROGRAMS, Intake
@@ -61,6 +62,7 @@ from lastcall.reads.expiry import read_expiry_owner
 from lastcall.reads.work import ReadWork
 from lastcall.reads.worker import ReadSteps
 from lastcall.settings import Settings
+from lastcall.spending.months import budget_months_owner
 from lastcall.web.access import Cookies
 from lastcall.web.assets import Assets
 from lastcall.web.inbox import TOPIC as INBOX
@@ -82,6 +84,7 @@ def register() -> None:
     lastcall.clubs.registration.register()
     lastcall.access.registration.register()
     lastcall.decisions.registration.register()
+    lastcall.spending.registration.register()
     lastcall.events.registration.register()
     lastcall.connections.registration.register()
     lastcall.operations.listeners.register()
@@ -107,6 +110,7 @@ def deadline_owners(settings: Settings, database: Database, mailer: Mailer, cloc
         *retention,
         *operation_owners(database, mailer, clock),
         deliveries_owner(database, mailer, clock),
+        budget_months_owner(database, clock),
         lease_expiry_owner(database),
         read_expiry_owner(database, clock),
         club_deletion_owner(database, clock),

@@ -31,6 +31,9 @@ class AgentLine:
 NOBODY = "0" * 26
 LINES: dict[str, AgentLine] = {
     "GET /agent": AgentLine(None, 200, paused=200),
+    "POST /agent/costs": AgentLine(
+        AgentGrant.REPORT_COSTS, 200, paused=200, body={"key": "call-1", "cents": "12.5"}
+    ),
     "GET /agent/deliveries": AgentLine(None, 200),
     "POST /agent/deliveries/ack": AgentLine(None, 204, body={"ids": []}),
     "GET /agent/inbox": AgentLine(AgentGrant.READ_INBOX, 200),

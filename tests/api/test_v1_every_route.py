@@ -252,6 +252,14 @@ LINES: dict[str, Line] = {
         right=201, unknown=None, body={"email": "a@example.org", "displayName": "A"}, **OPERATOR
     ),
     "GET /operator/audit": Line(right=200, unknown=None, **OPERATOR),
+    "GET /clubs/{club}/spending": Line(READ, 200),
+    "GET /clubs/{club}/costs": Line(READ, 200),
+    "PUT /clubs/{club}/budgets": Line(
+        Scope.CLUBS, 200, body={"agentId": None, "period": "month", "cents": "5000"}
+    ),
+    # There is none of these yet; an id that is none is as unknown.
+    "DELETE /clubs/{club}/budgets/{budget_id}": Line(Scope.CLUBS, 404, query="?seen=2026-01-01T00:00:00Z"),
+    "POST /clubs/{club}/budget-incidents/{incident_id}/leave": Line(Scope.CLUBS, 404),
     "GET /clubs/{club}/agents": Line(READ, 200),
     "GET /clubs/{club}/agents/{agent_id}": Line(READ, 200),
     "PUT /clubs/{club}/agents/{agent_id}": Line(

@@ -26,6 +26,7 @@ from tests.matrix.rows_notices import NOTICES
 from tests.matrix.rows_operations import CHANGES, READS
 from tests.matrix.rows_people import ACCOUNT, OPERATORS
 from tests.matrix.rows_reads import PROVIDER_READS
+from tests.matrix.rows_spending import SPENDING
 from tests.matrix.world import World, build, tokens
 
 from lastcall.clubs import life, policy, roles
@@ -46,6 +47,7 @@ ROWS = [
     *ACCESS,
     *DOOR,
     *AGENTS,
+    *SPENDING,
     *OPERATIONS,
     *CHANGES,
     *NOTICES,
@@ -68,7 +70,6 @@ FOR_LATER_PARTS = {
     Permission.REMOVE_GROUP_MEMBERS,
     Permission.MANAGE_INSTANCES,
     Permission.EXPORT_ANALYTICS,
-    Permission.MANAGE_BUDGETS,
 }
 """Permissions that roles can have already and that nothing asks for yet."""
 

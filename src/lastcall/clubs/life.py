@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import update
+from sqlalchemy import ColumnElement, update
 
-from lastcall.clubs.activity import COMMAND_LINE, log
+from lastcall.clubs.activity import COMMAND_LINE, System, log
 from lastcall.clubs.gates import bump_gate
 from lastcall.clubs.listeners import ClubChange, club_changed
 from lastcall.clubs.policy import require_owner_or_operator
@@ -46,8 +46,24 @@ async def pause_club(db: Database, actor: Actor | None, club_id: UUID) -> ClubSe
 
 
 async def resume_club(db: Database, actor: Actor | None, club_id: UUID) -> ClubSettings:
-    """Let a paused club go on. Errors as for ``pause_club``."""
+    """Let a club go on that was paused by hand. Errors as for ``pause_club``, and ``Conflict``
+    (``paused_by_budget``) for one that its budget paused."""
     return await _step(db, actor, club_id, {"paused"}, {"state": "active", **_NOT_PAUSED}, ClubChange.RESUMED)
+
+
+async def pause_for_budget(tx: Transaction, club_id: UUID, *, by: System) -> bool:
+    """Pause an active club in the accounting transaction, which has moved the club's gate; whether it did. One that
+    is paused already keeps its reason, and an archived club never becomes paused (ACC-07).
+    """
+    values = {"state": "paused", "paused_at": NOW, "pause_reason": "budget"}
+    return await _budget_step(tx, club_id, (Club.state == "active",), values, ClubChange.PAUSED, by)
+
+
+async def resume_after_budget(tx: Transaction, club_id: UUID, *, by: System) -> bool:
+    """Let a club go on that its budget paused, and no other; whether it did. The caller has moved the gate."""
+    by_budget = (Club.state == "paused", Club.pause_reason == "budget")
+    values = {"state": "active", **_NOT_PAUSED}
+    return await _budget_step(tx, club_id, by_budget, values, ClubChange.RESUMED, by)
 
 
 async def archive_club(db: Database, actor: Actor | None, club_id: UUID) -> ClubSettings:
@@ -93,6 +109,23 @@ async def delete_club(db: Database, actor: Actor | None, club_id: UUID, *, confi
         tx.publish(Hint(club_id, CLUB_TOPIC))
 
 
+async def _budget_step(
+    tx: Transaction,
+    club_id: UUID,
+    leaves: tuple[ColumnElement[bool], ...],
+    values: dict[str, Any],
+    change: ClubChange,
+    by: System,
+) -> bool:
+    step = update(Club).where(Club.id == club_id, *leaves).values(**values, updated_at=Club.forward())
+    if await tx.scalar(step.returning(Club.id)) is None:
+        return False
+    await log(tx, club_id, by, f"club.{change}", "club", club_id, {"reason": "budget"})
+    await club_changed(tx, club_id, change)
+    tx.publish(Hint(club_id, CLUB_TOPIC))
+    return True
+
+
 async def _step(
     db: Database,
     actor: Actor | None,
@@ -104,7 +137,15 @@ async def _step(
     async with db.transaction() as tx:
         await bump_gate(tx, club_id)
         await require_owner_or_operator(tx, actor, club_id, scope=Scope.CLUBS)
-        await _change(tx, await read_settings(tx, club_id), leaves, values)
+        before = await read_settings(tx, club_id)
+        if change is ClubChange.RESUMED and before.pause_reason == "budget":
+            raise Conflict(
+                "paused_by_budget",
+                "This club has used up its budget.",
+                advice="Raise the budget, which resumes the club.",
+                fresh=before,
+            )
+        await _change(tx, before, leaves, values)
         await log(tx, club_id, actor or COMMAND_LINE, f"club.{change}", "club", club_id)
         await club_changed(tx, club_id, change)
         tx.publish(Hint(club_id, CLUB_TOPIC))

@@ -30,9 +30,7 @@ async def require_agent(tx: Reader, agent: AgentActor, grant: AgentGrant | None 
     """
     if isinstance(tx, Transaction):
         await hold_gate(tx, agent.club_id)
-    found = await _look(tx, agent)
-    if found is None:
-        raise key_refused()
+    found = await _found(tx, agent)
     if found.club_state == "paused":
         raise Conflict(
             "club_paused",
@@ -41,12 +39,31 @@ async def require_agent(tx: Reader, agent: AgentActor, grant: AgentGrant | None 
         )
     if found.status == "paused":
         raise _paused(found.pause_reason)
-    if grant is not None and grant not in found.grants:
+    if grant is not None:
+        _require_grant(found.grants, grant)
+
+
+async def require_known_agent(tx: Reader, agent: AgentActor, grant: AgentGrant) -> None:
+    """The same for what a paused agent may still do, and one whose club is paused: say what has happened. The caller
+    holds the gate, or moved it.
+    """
+    _require_grant((await _found(tx, agent)).grants, grant)
+
+
+def _require_grant(grants: list[str], grant: AgentGrant) -> None:
+    if grant not in grants:
         raise NotAllowed(
             "grant_missing",
             f"This agent was not given “{grant}” ({grant.label}).",
             advice="Whoever manages the club's agents can give it.",
         )
+
+
+async def _found(tx: Reader, agent: AgentActor) -> Row[tuple[str, str | None, list[str], str]]:
+    found = await _look(tx, agent)
+    if found is None:
+        raise key_refused()
+    return found
 
 
 async def _look(tx: Reader, agent: AgentActor) -> Row[tuple[str, str | None, list[str], str]] | None:

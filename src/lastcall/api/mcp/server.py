@@ -22,6 +22,7 @@ from lastcall.api.mcp import (
     inbox_tools,
     operation_tools,
     retention_tools,
+    spending_tools,
 )
 from lastcall.api.mcp.tool import AgentTool, Tool
 from lastcall.api.problems import as_family, problem_document
@@ -36,7 +37,7 @@ ACTOR = "lastcall.actor"
 _PARTS = (operation_tools, event_tools, door_tools, inbox_tools, retention_tools, agent_management_tools)
 TOOLS: dict[str, Tool[Any]] = {tool.name: tool for part in _PARTS for tool in part.TOOLS}
 """What a person's programs may be given."""
-_AGENT_PARTS = (agent_tools, delivery_tools)
+_AGENT_PARTS = (agent_tools, delivery_tools, spending_tools)
 AGENT_TOOLS: dict[str, AgentTool[Any]] = {tool.name: tool for part in _AGENT_PARTS for tool in part.TOOLS} | {
     tool.name: tool for tool in inbox_tools.AGENT_TOOLS
 }

@@ -1,0 +1,14 @@
+"""What this room hangs on others; ``app.py`` calls it."""
+
+from __future__ import annotations
+
+from lastcall.clubs.listeners import on_club_changed
+from lastcall.decisions.inbox.source import register_source
+from lastcall.spending.judging import club_changed
+from lastcall.spending.source import BUDGETS
+
+
+def register() -> None:
+    """Registering twice is once."""
+    register_source(BUDGETS)
+    on_club_changed(club_changed)
