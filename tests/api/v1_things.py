@@ -73,6 +73,8 @@ async def things(api: Api) -> dict[str, str]:
         "role_id": role_id,
         "invite_id": encode_id(invite.id),
         "join_request_id": encode_id(made.request_id),
+        "budget_id": encode_id(new_id()),
+        "incident_id": encode_id(new_id()),
         "agent_id": encode_id(agent.agent_id),
         "item_kind": "join_request",
         "retained_id": encode_id(made.request_id),

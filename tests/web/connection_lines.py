@@ -4,9 +4,23 @@ from __future__ import annotations
 
 from tests.web.route_lines import MANAGERS_PAGE, Line, form, page
 
+from lastcall.db.ids import encode_id, new_id
+
 AT = "/c/night-shift/connection"
+NOBODYS = encode_id(new_id())
 
 CONNECTION: dict[str, Line] = {
+    "GET /c/{slug:str}/spending": MANAGERS_PAGE,
+    "POST /c/{slug:str}/spending": form(
+        unknown_path="/c/no-such-club",
+        fields={"amount": "50", "warn": "80", "stop": "yes", "period": "month"},
+    ),
+    "POST /c/{slug:str}/spending/{budget_id:str}/end": form(
+        f"/c/night-shift/spending/{NOBODYS}/end", fields={"seen": "2026-01-01T00:00:00+00:00"}, right=404
+    ),
+    "POST /c/{slug:str}/spending/incidents/{incident_id:str}/leave": form(
+        f"/c/night-shift/spending/incidents/{NOBODYS}/leave", right=404
+    ),
     "GET /c/{slug:str}/connection": MANAGERS_PAGE,
     # The club is connected already.
     "POST /c/{slug:str}/connection": form(

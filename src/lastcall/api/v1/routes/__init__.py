@@ -5,8 +5,8 @@ from __future__ import annotations
 from lastcall.api.v1.routes import (
     activity,
     agent,
-    agent_costs,
     agent_asks,
+    agent_costs,
     agent_deliveries,
     agents,
     approvals,

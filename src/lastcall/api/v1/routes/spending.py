@@ -155,7 +155,7 @@ async def list_costs(
     cursor: After = None,
 ) -> Costs:
     """The costs that agents of the club reported; needs `manage_budgets`."""
-    after = read_cursor(LISTING, cursor, CURSOR)
+    after = read_cursor(LISTING, cursor, field=CURSOR)
     async with db.read() as tx:
         page = await costs_of(tx, actor, known(club), after=after, limit=limit)
     return Costs(
