@@ -19,11 +19,9 @@ BEFORE_THE_SERVER = ("db/migrations/",)
 """They run while no scheduler does; a server reads every deadline when it starts (SCH-01)."""
 
 REASONS = {
-    ("access/invites.py::_make", "invites"): "a new invite, of which there is no request yet",
     ("access/requests.py::write_claim", "join_requests"): "only columns of a claim, see below (ACC-11)",
     ("clubs/deletion.py::ClubDeletion._remove_page", ANY): "of clubs that are deleted, which was signalled",
     ("clubs/deletion.py::_remove_club", "clubs"): "of clubs that are deleted, which was signalled",
-    ("clubs/service.py::add_club", "clubs"): "a new club, in which nothing waits yet",
     (
         "decisions/sql/2_archive_idle.sql",
         "retention",
@@ -77,6 +75,9 @@ PLANTED = {
     "a delete": "async def f(tx): await tx.execute(delete(Retention).where(x))",
     "a pause": "async def f(tx): await tx.execute(update(Club).values(state='paused'))",
     "an invite that moves": "async def f(tx): await tx.execute(update(Invite).values(club_id=other))",
+    "an invite that may be there": (
+        "async def f(tx): await tx.execute(upsert(Invite).values(x).on_conflict_do_update(set_=x))"
+    ),
     "a table by its object": "async def f(tx): await tx.execute(update(Approval.__table__).values(status='pending'))",
     "a table by a variable": "async def f(tx, kind): await tx.execute(update(kind.table).values(activity_at=NOW))",
     "text": "async def f(tx): await tx.execute(text('update clubs set retention_days = 7 where id = :id'))",
@@ -103,6 +104,7 @@ def test_twin_a_planted_writer_that_tells_nobody_is_found(planted: str) -> None:
 
 
 NOT_FACTS = {
+    "a new invite": "async def f(tx): await tx.execute(insert(Invite).values(club_id=club_id, id=new_id()))",
     "other columns": "async def f(tx): await tx.execute(update(JoinRequest).values(email=None))",
     "an invite's end": "async def f(tx): await tx.execute(update(Invite).values(revoked_at=NOW, uses=uses + 1))",
     "other columns in text": "async def f(tx): await tx.execute(text('update invites i set email = null from p'))",

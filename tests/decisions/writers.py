@@ -31,6 +31,9 @@ FACTS: dict[str, frozenset[str]] = {
 }
 """What the rules read (``<kind>_due``), and what they are found by: a change of it changes a deadline."""
 
+NOTHING_HANGS_ON_A_NEW = frozenset({Club.__tablename__, Invite.__tablename__})
+"""A row that is inserted here changes no deadline: nothing waits in it or by it yet."""
+
 TOLD_BY: dict[str, frozenset[str]] = {
     JoinRequest.__tablename__: frozenset({"join_requests_changed", "join_requests_going"}),
     Approval.__tablename__: frozenset({"refresh"}),
@@ -149,6 +152,8 @@ class _Module:
         if verb not in VERBS or not room.startswith("sqlalchemy") or not call.args:
             return set()
         table = self._table(call.args[0])
+        if verb == "insert" and table in NOTHING_HANGS_ON_A_NEW and not self._may_update(call):
+            return set()
         columns = self._written(call) if verb == "update" else {ANY}
         return {table} if _is_watched(table, columns) else set()
 
@@ -156,6 +161,13 @@ class _Module:
         if isinstance(of, ast.Attribute) and of.attr == "__table__":
             of = of.value
         return TABLE_OF.get(self.imported.get(_last_name(of), ""), ANY)
+
+    def _may_update(self, call: ast.Call) -> bool:
+        node: ast.AST = call
+        while isinstance(node := self.parents[node], ast.Attribute | ast.Call):
+            if isinstance(node, ast.Attribute) and node.attr == "on_conflict_do_update":
+                return True
+        return False
 
     def _written(self, call: ast.Call) -> set[str]:
         """The columns that the chain of calls around an ``update`` sets."""
