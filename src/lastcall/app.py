@@ -27,6 +27,8 @@ import lastcall.telemetry.listeners
 from lastcall.api.heads import HeadAnswers
 from lastcall.api.intake import BODY_LIMIT, FOR_PROGRAMS, Intake
 from lastcall.api.mcp.endpoint import McpEndpoint
+from lastcall.api.ops.awake import Awake, of_owners
+from lastcall.api.ops.routes import Ops, ops_routes
 from lastcall.api.problems import problem
 from lastcall.api.v1.api import api_routes
 from lastcall.api.worker.routes import worker_routes
@@ -160,6 +162,25 @@ class House:
         self.offer = offer(settings, clock)
         self.pages = Pages(Assets(), self.cookies, self.offer)
 
+    def awake(self) -> tuple[Awake, ...]:
+        """What lives in this process alone, so that no alarm from outside brings it back (SCH-09)."""
+        return (
+            *of_owners(self.scheduler.status),
+            Awake(
+                "collectors_waiting",
+                "Collectors wait here for work, and are told of it by this process alone.",
+                lambda: sum(one.is_waiting for one in self.board.presence()),
+            ),
+            Awake("agents_waiting", "Agents wait here to be told.", lambda: self.agent_waits.waiting),
+            Awake("pages_open", "Open pages follow what happens here.", lambda: self.live.open_streams),
+            Awake("mail_under_way", "Mail is on its way.", lambda: self.mailer.under_way),
+            Awake(
+                "wake_channel_on",
+                "Other processes say here what they committed; asleep, nobody hears it.",
+                lambda: int(self.wake_channel is not None),
+            ),
+        )
+
     def begin_stop(self) -> None:
         """The first step of a stop: live streams and long polls end, and the scheduler takes no further
         row.
@@ -201,7 +222,13 @@ def create_app(house: House, *, logs_requests: bool = False) -> Litestar:
     )
     headers = _Headers(is_https=house.settings.is_https)
     app = Litestar(
-        route_handlers=[web_routes(), api_routes(), house.mcp.route(), *worker_routes(house.workers)],
+        route_handlers=[
+            web_routes(),
+            api_routes(),
+            ops_routes(Ops(house.database, house.scheduler, house.awake())),
+            house.mcp.route(),
+            *worker_routes(house.workers),
+        ],
         lifespan=[house.lifespan],
         state=State(
             {

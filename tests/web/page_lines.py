@@ -42,6 +42,9 @@ LINES: dict[str, Line] = (
     | {
         "GET /static/{name:str}": Line(200, 200, None, None, None, 404, 200, path="/static/{style}"),
         "GET /ops/health": Line(200, 200, None, None, None, None, 200),
+        # They know no cookies; what a token may ask is test_ops' business.
+        "GET /ops/next-wake": Line(401, 401, None, None, None, None, 401),
+        "GET /ops/metrics": Line(401, 401, None, None, None, None, 401),
         "GET /sign-in": Line(200, 200, None, None, None, None, 200),
         "GET /sign-in/{token:str}": Line(200, 200, None, None, None, 401, 200, path="/sign-in/{link}"),
         "POST /sign-in": Line(303, 303, None, None, 403, None, 303, fields={"email": MAIL}),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 import structlog
@@ -25,6 +26,15 @@ TURNS = 4
 """Passes and reads at a time over all owners, so that a backlog leaves connections to everything else."""
 
 log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Wake:
+    """The earliest moment at which an owner has something to do: by the database's clock, and from now."""
+
+    at: datetime
+    delay: timedelta
+    owner: str
 
 
 class Scheduler:
@@ -114,15 +124,23 @@ class Scheduler:
 
         None when nothing is to come. Before the first reading the host's own clock answers: now.
         """
-        now = self._time.at(self._boot())
-        if now is None:
-            return self._clock.wall() if self._lanes else None
-        moments = [
-            now if lane.task is not None else self._wake_in_database_time(lane)
-            for lane in self._lanes.values()
+        wake = self.earliest_wake()
+        return None if wake is None else wake.at
+
+    def earliest_wake(self) -> Wake | None:
+        """``next_wake`` with whose it is, for a host that may sleep till then (SCH-09)."""
+        boot = self._boot()
+        now = self._time.at(boot)
+        wakes = [
+            (boot if lane.task is not None else lane.wake(self._time), name)
+            for name, lane in self._lanes.items()
         ]
-        earliest = min((moment for moment in moments if moment is not None), default=None)
-        return None if earliest is None else to_datetime(max(earliest, now))
+        earliest = min(((wake, name) for wake, name in wakes if wake is not None), default=None)
+        if earliest is None:
+            return None
+        wake, name = max(earliest[0], boot), earliest[1]
+        at = self._clock.wall() if now is None else to_datetime(now + wake - boot)
+        return Wake(at, (wake - boot) * MICROSECOND, name)
 
     # The loop.
 
@@ -276,10 +294,6 @@ class Scheduler:
     @property
     def _is_halted(self) -> bool:
         return self._draining or self._stop.requested
-
-    def _wake_in_database_time(self, lane: Lane) -> int | None:
-        wake = lane.wake(self._time)
-        return None if wake is None else self._time.at(wake)
 
     def _boot(self) -> int:
         return whole(self._clock.boot())

@@ -69,12 +69,18 @@ class Mailer:
         self._layout = Layout(server.sender, public_url) if server else None
         self._waiting: asyncio.Queue[_Posted | _Prepared] = asyncio.Queue()
         self._hands: list[asyncio.Task[None]] = []
+        self._in_hand = 0
         db.bus.subscribe(_Posted, self._committed)
 
     @property
     def is_configured(self) -> bool:
         """Whether mail can be sent at all. Where it cannot, pages say whom to ask, and posting does nothing."""
         return self.server is not None
+
+    @property
+    def under_way(self) -> int:
+        """Mails that wait in this process to be sent, or are being sent."""
+        return self._waiting.qsize() + self._in_hand
 
     async def post(self, tx: Transaction, mail: Mail, mail_id: UUID | None = None) -> None:
         """Send ``mail`` once, after ``tx`` is committed, which the mail's row is part of: no commit, no mail.
@@ -153,12 +159,14 @@ class Mailer:
     async def _work(self) -> None:
         while True:
             item = await self._waiting.get()
+            self._in_hand += 1
             try:
                 await (self._prepared(item) if isinstance(item, _Prepared) else self._posted(item))
             except Exception:
                 # The database is away, or a room's ``make`` failed: the next mail may fare better.
                 log.exception("mail_not_sent")
             finally:
+                self._in_hand -= 1
                 self._waiting.task_done()
 
     async def _prepared(self, item: _Prepared) -> None:
