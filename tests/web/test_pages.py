@@ -120,6 +120,7 @@ async def test_programs_get_problem_documents_and_people_get_pages(
 @pytest.mark.parametrize(
     ("error", "code"),
     [
+        (asyncpg.InternalClientError("got result for unknown protocol state"), "database_lost"),
         (asyncpg.ConnectionDoesNotExistError("gone"), "database_lost"),
         (ConnectionResetError(), "database_lost"),
         (asyncpg.LockNotAvailableError("timeout"), "database_busy"),

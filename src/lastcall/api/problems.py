@@ -32,7 +32,13 @@ MEDIA_TYPE = "application/problem+json"
 
 log = structlog.get_logger()
 
-_AWAY = (asyncpg.PostgresConnectionError, asyncpg.InterfaceError, asyncpg.AdminShutdownError, ConnectionError)
+_AWAY = (
+    asyncpg.PostgresConnectionError,
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,  # of a connection whose end the driver had not yet seen
+    asyncpg.AdminShutdownError,
+    ConnectionError,
+)
 _DEPARTED = "client disconnected prematurely"
 """How the framework says that the client left in the middle of a body; it has no type of its own for it."""
 _BUSY = (asyncpg.LockNotAvailableError, asyncpg.QueryCanceledError, asyncpg.DeadlockDetectedError)
