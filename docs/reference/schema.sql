@@ -782,7 +782,7 @@ create table invites (
     constraint invites_club_id_fkey FOREIGN KEY (club_id) REFERENCES clubs(id) ON DELETE CASCADE,
     constraint invites_invited_by_fkey FOREIGN KEY (invited_by) REFERENCES people(id)
 );
-CREATE INDEX invites_address_end_idx ON invites USING btree (LEAST(expires_at, revoked_at, accepted_at), id) WHERE (email IS NOT NULL);
+CREATE INDEX invites_address_end_idx ON invites USING btree (LEAST(expires_at, revoked_at, accepted_at), id) WHERE ((email IS NOT NULL) AND (email <> 'forgotten'::text));
 CREATE INDEX invites_club_id_created_at_id_idx ON invites USING btree (club_id, created_at, id);
 CREATE INDEX invites_invited_by_idx ON invites USING btree (invited_by);
 CREATE INDEX invites_lower_email_idx ON invites USING btree (lower(email)) WHERE (email IS NOT NULL);

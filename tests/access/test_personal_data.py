@@ -13,6 +13,8 @@ import pytest
 from tests.access.conftest import Door, email_of, fresh, open_door, person
 
 from lastcall.access.acceptance import accept_invite
+from lastcall.access.invites import renew_invite, revoke_invite
+from lastcall.access.queries import invites_page
 from lastcall.app import register
 from lastcall.clubs.export import export_club
 from lastcall.clubs.ownership import transfer_club
@@ -198,6 +200,27 @@ async def test_an_erased_person_is_in_no_table_by_name_or_address_and_out_everyw
     row = await db.pool.fetchrow("select * from people where id = $1", who.person_id)
     assert (row["display_name"], row["email_verified_at"]) == (ERASED_NAME, None)
     await erase_person(db, None, who.person_id)
+
+
+async def test_an_invitation_for_an_address_lets_in_nobody_else_once_that_is_erased(
+    db: Database, door: Door
+) -> None:
+    email = await email_of(db, door.guest)
+    invite = await door.invite(email=email)
+    ended = await door.invite(email=email.upper())
+    await revoke_invite(db, door.owner, door.club_id, ended.id)
+    await erase_person(db, None, door.guest.person_id)
+    stranger = await person(db, "stranger")
+    with pytest.raises(NotFound):
+        await accept_invite(db, stranger, invite.token)
+    for one in (invite, ended):
+        with pytest.raises(Conflict) as refused:
+            await renew_invite(db, door.owner, door.club_id, one.id)
+        assert refused.value.code == "invite_address_forgotten"
+    assert await door.requests() == []
+    async with db.read() as tx:
+        page = await invites_page(tx, door.owner, door.club_id)
+    assert [(one.state, one.email) for one in page.invites] == [("revoked", None)] * 2
 
 
 async def test_an_erased_persons_address_is_free_for_somebody_new(db: Database, door: Door) -> None:

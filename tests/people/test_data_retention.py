@@ -98,6 +98,10 @@ async def test_each_kind_goes_on_its_day_and_not_before(database: Database, pers
     for rule in rules():
         assert await left(database, rule) == 1, rule.what
     assert await database.pool.fetchval("select count(*) from join_requests") == 2, "only the address goes"
+    bound = await database.pool.fetchval("select count(*) from invites where email = 'forgotten'")
+    assert bound == 1, (
+        "the invite goes on saying that it was for one address: without it, anybody could use it again"
+    )
 
 
 async def test_the_deadline_is_a_midnight_and_none_when_nothing_will_be_due(

@@ -13,7 +13,7 @@ from sqlalchemy import Row, func, insert, select, update
 
 from lastcall.access.mails import send_invitation
 from lastcall.access.policy import handed_on
-from lastcall.access.tables import MOST_USES, Invite
+from lastcall.access.tables import FORGOTTEN, MOST_USES, Invite
 from lastcall.clubs.activity import log
 from lastcall.clubs.permissions import Permission
 from lastcall.clubs.policy import Standing, require, require_open, require_staff
@@ -117,10 +117,16 @@ async def renew_invite(
     the old one is closed. It is mailed where the old one was for an address.
 
     Needs what making and revoking it needs; what it gives is handed on by the actor from now on. ``Conflict`` for
-    one that is used up.
+    one that is used up and for one that was for an address which is forgotten: without it, anybody could use it.
     """
     async with db.transaction() as tx:
         old = await _held(tx, actor, club_id, invite_id)
+        if old.email == FORGOTTEN:
+            raise Conflict(
+                "invite_address_forgotten",
+                "The address that this invitation was for is not kept any more.",
+                advice="Make a new invitation.",
+            )
         if old.revoked_at is None:
             await _close(tx, actor, club_id, invite_id)
         terms = _terms(

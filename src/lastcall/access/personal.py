@@ -37,6 +37,7 @@ async def hold_clubs(tx: Transaction, person_id: UUID) -> None:
 
 
 async def _invites(_: Database, tx: Transaction, person_id: UUID) -> None:
+    """Close what the person made, and what was for their address: nobody else may come in by that."""
     await tx.execute(
         text(
             "update invites set revoked_at = lastcall_now()"
@@ -47,10 +48,11 @@ async def _invites(_: Database, tx: Transaction, person_id: UUID) -> None:
     )
     await tx.execute(
         text(
-            "update invites i set email = null from people p"
-            " where p.id = :person and lower(i.email) = lower(p.email)"
+            "update invites i set email = :forgotten, revoked_at = case when i.revoked_at is null"
+            " and i.accepted_at is null and i.expires_at > (select lastcall_now()) then lastcall_now()"
+            " else i.revoked_at end from people p where p.id = :person and lower(i.email) = lower(p.email)"
         ),
-        {"person": person_id},
+        {"person": person_id, "forgotten": FORGOTTEN},
     )
 
 
@@ -114,8 +116,8 @@ RULES = (
         "invites",
         INVITE_END,
         timedelta(days=30),
-        where="email is not null",
-        forget="email = null",
+        where=f"email is not null and email <> '{FORGOTTEN}'",
+        forget=f"email = '{FORGOTTEN}'",
     ),
     Rule(
         "the address in a join request, after it was decided",

@@ -129,7 +129,8 @@ class UseView:
 
 
 _SHOWN = """
-    select i.id, i.kind, i.role_ids, i.agent_grants, i.email, i.approves, i.note, i.max_uses, i.uses, i.revoked_at,
+    select i.id, i.kind, i.role_ids, i.agent_grants, nullif(i.email, 'forgotten') as email, i.approves, i.note,
+           i.max_uses, i.uses, i.revoked_at,
            i.accepted_at, i.created_at, i.expires_at, p.display_name as inviter,
            (select a.display_name from invite_uses u join people a on a.id = u.person_id
              where u.club_id = i.club_id and u.invite_id = i.id and u.number = 1 and i.max_uses = 1) as accepter
@@ -274,7 +275,8 @@ async def _invite_views(
 _SUMMARY = text("""
     select
         i.id, i.club_id, c.name as club_name, c.slug as club_slug, c.owner_id, i.kind, i.role_ids, i.agent_grants,
-        i.email, i.approves, i.note, i.expires_at, i.invited_by, p.display_name as inviter,
+        nullif(i.email, 'forgotten') as email, i.approves, i.note, i.expires_at, i.invited_by,
+        p.display_name as inviter,
         i.revoked_at is null and i.accepted_at is null and i.expires_at > (select lastcall_now())
             and p.blocked_at is null as is_open
     from directory d

@@ -19,7 +19,9 @@ TOKEN_HASH_BYTES = 32  # SHA-256
 INVITE_END = "least(expires_at, revoked_at, accepted_at)"
 """When an invite is over; ``least`` passes over what is null."""
 MOST_USES = 100  # acceptances of one invite
-FORGOTTEN = "forgotten"  # stands for the address of a request that only an address made
+FORGOTTEN = "forgotten"
+"""Stands for an address that must not be kept where the row must go on saying that there was one: of a request that
+only an address made, and of an invite, which would let in anybody without it."""
 INVITE_ADDRESS_INDEX = "invites_address_end_idx"
 
 
@@ -49,7 +51,12 @@ class Invite(TenantTable, Base):
         Index(None, "invited_by"),
         Index("invites_lower_email_idx", text("lower(email)"), postgresql_where=text("email is not null")),
         # The addresses that are to be forgotten, by the time their invites ended.
-        Index(INVITE_ADDRESS_INDEX, text(INVITE_END), "id", postgresql_where=text("email is not null")),
+        Index(
+            INVITE_ADDRESS_INDEX,
+            text(INVITE_END),
+            "id",
+            postgresql_where=text(f"email is not null and email <> '{FORGOTTEN}'"),
+        ),
     )
 
     club_id: Mapped[UUID] = mapped_column(
