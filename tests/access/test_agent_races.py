@@ -10,7 +10,7 @@ import pytest
 from tests.access.conftest import Door
 from tests.access.test_agents import ASK, Robot, ask, let_in
 
-from lastcall.access.agents import claims, policy, service
+from lastcall.access.agents import claims, keys, policy, service
 from lastcall.access.agents.claims import claim_key
 from lastcall.access.agents.policy import require_agent
 from lastcall.clubs.activity import log
@@ -142,3 +142,22 @@ async def test_twin_without_the_gate_a_blocked_agent_acts_after_all(
         await robot.does(service.block_agent)
         await asyncio.create_task(_act(robot))
     assert await _acts(robot) == 1
+
+
+async def test_a_call_of_an_agent_that_is_being_blocked_ends_with_no_deadlock(
+    db: Database, robot: Robot
+) -> None:
+    """The call notes that its key was used, without a gate, while the block holds one part and wants the other."""
+    agent = robot.actor
+    await db.pool.execute("update agent_keys set last_used_at = null where id = $1", agent.key_id)
+    async with db.transaction() as tx:
+        await tx.raw.execute("select from agents where id = $1 for update", agent.agent_id)
+        blocking = asyncio.create_task(robot.does(service.block_agent))
+        await wait_until_blocked(db, "update agents", by=tx.raw.get_server_pid())
+        calling = asyncio.create_task(
+            db.pool.execute(keys._USED, agent.club_id, agent.key_id, keys.USED_EVERY)
+        )
+        await wait_until_blocked(db, "with used as")
+    outcomes = await asyncio.gather(blocking, calling, return_exceptions=True)
+    assert [one for one in outcomes if isinstance(one, BaseException)] == []
+    assert not await robot.is_known()

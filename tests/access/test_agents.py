@@ -291,6 +291,33 @@ async def test_nobody_sees_through_an_agent_what_they_may_not_see(
     assert (await edit({AgentGrant.REPORT_COSTS})).grants == (AgentGrant.REPORT_COSTS,)
 
 
+async def test_nobody_gets_the_key_of_an_agent_that_sees_what_they_may_not_see(
+    db: Database, door: Door
+) -> None:
+    await change_role(
+        db, door.owner, door.club_id, door.roles["event_staff"], permissions=[Permission.MANAGE_AGENTS]
+    )
+    await assign_role(db, door.owner, door.club_id, door.roles["event_staff"], door.guest.person_id)
+    asked = await ask(door)
+    await approve_join_request(
+        db, door.owner, door.club_id, asked.request_id, agent_grants={AgentGrant.READ_INBOX}
+    )
+    agent_id = await db.pool.fetchval("select agent_id from join_requests where id = $1", asked.request_id)
+    for command in (service.rotate_key, service.refresh_claim):
+        assert await code_of(command(db, door.guest, door.club_id, agent_id)) == "grant_not_yours"
+        assert await command(db, door.owner, door.club_id, agent_id)
+    assert await service.revoke_keys(db, door.guest, door.club_id, agent_id) == 1, (
+        "whoever sees less may stop it"
+    )
+
+
+async def test_an_agent_may_write_its_own_name_otherwise(robot: Robot) -> None:
+    for name in ("robot", "ROBOT"):
+        fields = AgentFields(name, None, ASK)
+        changed = await robot.does(service.edit_agent, fields=fields, seen=(await robot.view()).version)
+        assert changed.name == name
+
+
 async def test_an_agent_of_another_club_is_unknown(db: Database, door: Door) -> None:
     other = await let_in_agent(db, door.club_id, door.owner.person_id, ASK)
     stranger = Actor(door.guest.person_id, "Guest", is_operator=False)

@@ -108,14 +108,8 @@ async def edit_agent(
             raise Conflict(
                 "agent_changed", "Somebody changed this agent meanwhile.", advice="Look again.", fresh=agent
             )
-        gets = fields.grants - set(agent.grants)
-        if AgentGrant.READ_INBOX in gets and not standing.holds(Permission.DECIDE_ACCESS):
-            raise NotAllowed(
-                "grant_not_yours",
-                f"“{AgentGrant.READ_INBOX.label}” is given by those who may see join requests themselves.",
-                advice="Ask somebody who decides join requests.",
-            )
-        if name.lower() != agent.name.lower() and await _is_taken(tx, club_id, name):
+        _require_own_sight(standing, fields.grants - set(agent.grants))
+        if await _is_taken(tx, club_id, name, but_of=agent_id):
             raise Conflict("agent_name_taken", "Another agent has this name.", field="name")
         given = sorted(fields.grants)
         await _write(tx, club_id, agent_id, {"name": name, "description": description, "grants": given})
@@ -169,8 +163,9 @@ async def block_agent(db: Database, actor: Actor, club_id: UUID, agent_id: UUID)
     """Shut the agent out: every key and the claim secret are good no more, at once. Twice is once."""
     async with _held(db, actor, club_id, agent_id) as (tx, agent, _):
         if agent.status != "blocked":
-            await _write(tx, club_id, agent_id, {**_GOES_ON, "status": "blocked"})
+            # Keys before the agent, as a call notes that it used one (``keys._USED``), which waits for no gate.
             await end_keys_in(tx, club_id, agent_id)
+            await _write(tx, club_id, agent_id, {**_GOES_ON, "status": "blocked"})
             await end_claim_in(tx, club_id, agent_id)
             await _note(tx, actor, club_id, agent_id, "agent.blocked", {"name": agent.name})
         return await agent_in(tx, club_id, agent_id)
@@ -198,9 +193,11 @@ async def rotate_key(
     db: Database, actor: Actor, club_id: UUID, agent_id: UUID, *, ends_old_at_once: bool = False
 ) -> NewKey:
     """A new key, shown this once. The older ones are good for ``OVERLAP`` more, or end at once; a claim secret that
-    nobody used ends. ``Conflict`` for a blocked agent and in an archived club.
+    nobody used ends. Whoever has the key is the agent, so one with ``read_inbox`` gets it from somebody with
+    ``decide_access``. ``Conflict`` for a blocked agent and in an archived club.
     """
-    async with _held(db, actor, club_id, agent_id) as (tx, agent, _):
+    async with _held(db, actor, club_id, agent_id) as (tx, agent, standing):
+        _require_own_sight(standing, agent.grants)
         _require_not_blocked(agent)
         await require_open(tx, club_id)
         await end_keys_in(tx, club_id, agent_id, after=None if ends_old_at_once else OVERLAP)
@@ -221,10 +218,11 @@ async def revoke_keys(db: Database, actor: Actor, club_id: UUID, agent_id: UUID)
 
 
 async def refresh_claim(db: Database, actor: Actor, club_id: UUID, agent_id: UUID) -> str:
-    """A new claim secret in place of one that nobody used, shown this once. ``Conflict`` once a key was claimed, and
-    for a blocked agent.
+    """A new claim secret in place of one that nobody used, shown this once. Who may is asked as for a new key.
+    ``Conflict`` once a key was claimed, and for a blocked agent.
     """
-    async with _held(db, actor, club_id, agent_id) as (tx, agent, _):
+    async with _held(db, actor, club_id, agent_id) as (tx, agent, standing):
+        _require_own_sight(standing, agent.grants)
         _require_not_blocked(agent)
         await require_open(tx, club_id)
         secret = await renew_claim_in(tx, club_id, agent_id)
@@ -285,13 +283,28 @@ async def _note(
     tx.publish(Hint(club_id, AGENTS_TOPIC))
 
 
+def _require_own_sight(standing: Standing, given: Collection[AgentGrant]) -> None:
+    """Nobody sees through an agent what they may not see themselves."""
+    if AgentGrant.READ_INBOX in given and not standing.holds(Permission.DECIDE_ACCESS):
+        raise NotAllowed(
+            "grant_not_yours",
+            f"“{AgentGrant.READ_INBOX.label}” is given by those who may see join requests themselves.",
+            advice="Ask somebody who decides join requests.",
+        )
+
+
 def _require_not_blocked(agent: AgentView) -> None:
     if agent.status == "blocked":
         raise Conflict("agent_blocked", "This agent is blocked.", advice="Unblock it first.", fresh=agent)
 
 
-async def _is_taken(tx: Transaction, club_id: UUID, name: str) -> bool:
-    same = (Agent.club_id == club_id, func.lower(Agent.name) == func.lower(name))
+async def _is_taken(tx: Transaction, club_id: UUID, name: str, *, but_of: UUID | None = None) -> bool:
+    """Whether another agent has the name, by what the database takes for the same letter."""
+    same = (
+        Agent.club_id == club_id,
+        func.lower(Agent.name) == func.lower(name),
+        Agent.id.is_distinct_from(but_of),
+    )
     return await tx.scalar(select(Agent.id).where(*same)) is not None
 
 

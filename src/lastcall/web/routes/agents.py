@@ -158,7 +158,7 @@ async def do_act(
     page, found = await _found(web, visitor, slug, agent_id)
     try:
         made = await _act(act).do(web.database, visitor.actor, page.club.id, found.id)
-    except Conflict as error:
+    except (Conflict, NotAllowed) as error:
         return await _page(request, web, visitor, slug, agent_id, problem=error)
     if act not in SHOWN:
         return go_to(page.path(f"agents/{agent_id}"))
