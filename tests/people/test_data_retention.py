@@ -51,6 +51,10 @@ ROWS = {
     "deliveries": "insert into deliveries"
     " (club_id, id, kind, channel, person_id, dedup, data, state, created_at, ended_at)"
     " select c.id, gen_random_uuid(), 'x', 'app', $2, gen_random_uuid()::text, '{}', 'delivered', $1, $1 from clubs c",
+    "agent_runs": "with a as (insert into agents (club_id, id, name, responsible_id)"
+    " select c.id, gen_random_uuid(), gen_random_uuid()::text, $2 from clubs c returning club_id, id)"
+    " insert into agent_runs (club_id, id, agent_id, key, thread_key, title, status, started_at, finished_at)"
+    " select club_id, gen_random_uuid(), id, 'x', 'x', 'x', 'succeeded', $1, $1 from a",
     "calendar_imports": "insert into calendar_imports"
     " (club_id, id, source_kind, source, name, zone, created_at, created_by)"
     " select c.id, gen_random_uuid(), 'file', 'a.ics', '', 'UTC', $1, $2 from clubs c",
