@@ -32,9 +32,7 @@ def _words(facts: dict[str, Any]) -> Shown:
     spent = f"{money(facts['spent'])} of {money(facts['amount'])} spent"
     if facts["level"] == "limit":
         paused = "It is paused" if facts["agent"] else "The club is paused"
-        return Shown(
-            f"{month.capitalize()} of {whose} is used up", f"{spent}. {paused} until the budget suffices."
-        )
+        return Shown(f"The {month} of {whose} is used up", f"{spent}. {paused} until the budget suffices.")
     return Shown(f"The {month} of {whose} is nearly used up", f"{spent}.")
 
 
