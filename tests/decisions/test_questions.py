@@ -237,6 +237,25 @@ async def test_after_a_restart_the_earliest_wake_is_the_saved_expiry(
         await scheduler.stop()
 
 
+@pytest.mark.clause("DEC-03")
+async def test_after_a_restart_a_row_that_fails_does_not_put_off_the_next_expiry(desk: Desk) -> None:
+    broken, soon = await ask(desk), await ask(desk)
+    await expire_in(desk, broken, -timedelta(hours=1))
+    await expire_in(desk, soon, timedelta(seconds=20))
+    await desk.db.pool.execute(
+        f"alter table decisions add constraint broken check (id <> '{broken}' or status = 'open')"
+    )
+    saved = await desk.db.pool.fetchval(
+        "select ceil_to_millisecond(expires_at) from decisions where id = $1", soon
+    )
+    scheduler = Scheduler(desk.db, [decision_expiry_owner(desk.db)])
+    await scheduler.start()
+    try:
+        await eventually(lambda: armed_for(scheduler, saved))
+    finally:
+        await scheduler.stop()
+
+
 async def armed_for(scheduler: Scheduler, moment: Any) -> bool:
     return [one.deadline for one in scheduler.status()] == [moment]
 

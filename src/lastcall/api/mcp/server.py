@@ -16,6 +16,8 @@ from lastcall.api.intake import BODY_LIMIT
 from lastcall.api.mcp import (
     agent_management_tools,
     agent_tools,
+    asking_tools,
+    decision_tools,
     delivery_tools,
     door_tools,
     event_tools,
@@ -34,10 +36,18 @@ from lastcall.people.actor import Actor, AgentActor
 ACTOR = "lastcall.actor"
 """Under this the request's scope says for whom it acts."""
 
-_PARTS = (operation_tools, event_tools, door_tools, inbox_tools, retention_tools, agent_management_tools)
+_PARTS = (
+    operation_tools,
+    event_tools,
+    door_tools,
+    inbox_tools,
+    decision_tools,
+    retention_tools,
+    agent_management_tools,
+)
 TOOLS: dict[str, Tool[Any]] = {tool.name: tool for part in _PARTS for tool in part.TOOLS}
 """What a person's programs may be given."""
-_AGENT_PARTS = (agent_tools, delivery_tools, spending_tools)
+_AGENT_PARTS = (agent_tools, asking_tools, delivery_tools, spending_tools)
 AGENT_TOOLS: dict[str, AgentTool[Any]] = {tool.name: tool for part in _AGENT_PARTS for tool in part.TOOLS} | {
     tool.name: tool for tool in inbox_tools.AGENT_TOOLS
 }
