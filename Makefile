@@ -1,7 +1,7 @@
 # Every target sets up what it needs on a machine with Python 3.11 or newer, git, make and a package manager.
 #   make demo    the product running against a simulated VRChat; prints a link to sign in
 #   make test    everything: real PostgreSQL, real HTTP, a real browser
-#   make soak    the tests that take an hour: 20 000 orders of events, three years of evenings
+#   make soak    the tests that take an hour: 20 000 orders of events, three years of evenings, 10 000 days of waiting
 #   make check   format, lint, types, import rules, migration drift, contract clauses
 #   make wheel   the package to install elsewhere, into dist/
 #   make bench   every figure and its limit; exits 1 on a miss
@@ -45,7 +45,7 @@ test: $(VENV)/.develop $(ASSETS)
 	$(RUN) -m pytest -q -n auto --dist loadfile --no-loadscope-reorder $(ARGS)
 
 soak: $(VENV)/.develop
-	$(RUN) -m pytest -q -n auto --dist load -m soak tests/operations $(ARGS)
+	$(RUN) -m pytest -q -n auto --dist load -m soak tests/operations tests/decisions $(ARGS)
 
 check: $(VENV)/.develop $(ASSETS)
 	$(RUN) -m ruff format --check .

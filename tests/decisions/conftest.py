@@ -101,8 +101,9 @@ class Door:
 
     async def decide(self, item_id: UUID, status: str = "rejected") -> None:
         """Somebody decides it."""
-        decided = RequestStatus.APPROVED if status == "approved" else RequestStatus.REJECTED
-        await self.change(item_id, Decided(decided))
+        await self.change(
+            item_id, Decided(RequestStatus.APPROVED if status == "approved" else RequestStatus.REJECTED)
+        )
 
     async def move(self, item_id: UUID) -> None:
         """Whoever asks does something."""
@@ -157,7 +158,9 @@ class Door:
     async def break_row(self, *item_ids: UUID) -> None:
         """From now on the archive of these fails in the database, as a damaged row's would."""
         ids = ", ".join(f"'{item_id}'" for item_id in item_ids)
-        await self.db.pool.execute(f"alter table retention add constraint broken check (id not in ({ids}))")
+        await self.db.pool.execute(
+            f"alter table retention add constraint broken check (id not in ({ids})) not valid"
+        )
 
     async def repair_rows(self) -> None:
         """Undo ``break_row``."""
