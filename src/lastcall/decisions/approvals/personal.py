@@ -2,7 +2,31 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
+from sqlalchemy import text
+
+from lastcall.clubs.personal import ERASURE
+from lastcall.db.clock import NOW
+from lastcall.db.database import Database
+from lastcall.db.transaction import Transaction
+from lastcall.decisions.approvals.machine import Event, Status
+from lastcall.decisions.approvals.rows import hold, move_of, write
 from lastcall.people.personal_data import PersonalData
+
+_OPEN = text(
+    "select club_id, id from approvals where requested_by_person_id = :person"
+    " and status in ('pending', 'revision_requested') order by club_id, id"
+)
+
+
+async def _asked(_: Database, tx: Transaction, person_id: UUID) -> None:
+    """Nobody is left to be answered: what still waits is withdrawn. What it said stays the club's record."""
+    for row in (await tx.execute(_OPEN, {"person": person_id})).all():
+        held = await hold(tx, row.club_id, row.id)
+        if Status(held.status).is_open:
+            await write(tx, ERASURE, held, move_of(held, Event.WITHDRAW), {"decided_at": NOW})
+
 
 SOURCES = (
     PersonalData(
@@ -11,7 +35,7 @@ SOURCES = (
         "select a.club_id || ' ' || a.id as k, c.slug as club, a.type, a.title, a.body, a.status, a.created_at,"
         " a.activity_at, a.decided_at, a.decision_note"
         " from approvals a join clubs c on c.id = a.club_id where a.requested_by_person_id = :person",
-        kept="The club's record of what was asked, by id.",
+        _asked,
     ),
     PersonalData(
         "approval you decided",
