@@ -265,19 +265,27 @@ def _is_bound_to(invite: Row[Any], person: Row[Any]) -> bool:
 async def _ask(
     db: Database, tx: Transaction, invite: Row[Any], person: Row[Any]
 ) -> tuple[UUID, RequestStatus]:
-    """The request that now waits: a new one, or the one of theirs that waits already, untouched (ACC-12)."""
+    """The request that now waits: a new one, or the one of theirs that waits already, untouched (ACC-12).
+
+    Theirs is one that they made, or that their address alone made. Where somebody else asked who had the address
+    before them, theirs says nothing of it: a club has one waiting request an address (ACC-15).
+    """
     email = person.email if person.email_verified_at is not None else None
-    waiting: UUID | None = await tx.scalar(
-        select(JoinRequest.id).where(
+    same = or_(JoinRequest.person_id == person.id, func.lower(JoinRequest.email) == func.lower(email))
+    found = await tx.execute(
+        select(JoinRequest.id, JoinRequest.person_id).where(
             JoinRequest.club_id == invite.club_id,
             JoinRequest.status == "pending_approval",
             JoinRequest.subject_kind == "person",
-            or_(JoinRequest.person_id == person.id, func.lower(JoinRequest.email) == func.lower(email)),
+            same,
         )
     )
-    if waiting is not None:
-        await mark_accepted(tx, invite.club_id, invite.id, person.id, waiting)
-        return waiting, RequestStatus.PENDING
+    waiting = {row.person_id: row.id for row in found.all()}
+    mine = waiting.get(person.id) or waiting.get(None)
+    if mine is not None:
+        await mark_accepted(tx, invite.club_id, invite.id, person.id, mine)
+        return mine, RequestStatus.PENDING
+    email = None if waiting else email
     subject = PersonSubject(person.id, email)
     return await record_join_request(db, invite.club_id, invite.id, subject), RequestStatus.PENDING
 
