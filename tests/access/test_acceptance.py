@@ -164,25 +164,6 @@ async def test_an_approving_invite_settles_the_request_that_waits(db: Database, 
     assert await door.held_by(door.guest) == {"moderator"}, "the roles of the invite that approved, no others"
 
 
-async def test_the_request_of_whoever_had_ones_address_before_is_not_ones_own(
-    db: Database, door: Door
-) -> None:
-    email = await email_of(db, door.guest)
-    before = await accept_invite(db, door.guest, (await door.invite(approves=False)).token)
-    await db.pool.execute("update people set email = 'new-' || email where id = $1", door.guest.person_id)
-    other = await person(db, "other")
-    await db.pool.execute("update people set email = $2 where id = $1", other.person_id, email.upper())
-    asked = await accept_invite(db, other, (await door.invite(approves=False)).token)
-    assert asked.request_id != before.request_id
-    assert [(row["person_id"], row["email"]) for row in await door.requests()] == [
-        (door.guest.person_id, email),
-        (other.person_id, None),
-    ]
-    let_in = await accept_invite(db, other, (await door.invite()).token)
-    assert (let_in.request_id, let_in.status) == (asked.request_id, RequestStatus.APPROVED)
-    assert [row["status"] for row in await door.requests()] == ["pending_approval", "approved"]
-
-
 async def test_an_agent_always_waits(db: Database, door: Door) -> None:
     invite = await door.invite(kind=InviteKind.BOTH, approves=True)
     accepted = await accept_invite_as_agent(db, invite.token, ROBOT)

@@ -330,3 +330,12 @@ async def test_an_agent_of_another_club_is_unknown(db: Database, door: Door) -> 
             await require_agent(
                 tx, AgentActor(other[0].agent_id, door.club_id, "Robot", door.club_id, frozenset(AgentGrant))
             )
+
+
+async def test_an_archived_club_gives_no_agent_its_key(db: Database, door: Door) -> None:
+    asked = await ask(door)
+    await let_in(door, asked)
+    await archive_club(db, None, door.club_id)
+    claim = claim_key(db, door.club_id, asked.request_id, asked.claim_secret)
+    assert await code_of(claim) == "club_inactive"
+    assert await db.pool.fetchval("select count(*) from agent_keys where club_id = $1", door.club_id) == 0

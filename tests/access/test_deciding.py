@@ -241,3 +241,11 @@ async def test_an_archived_club_invites_nobody_and_lets_nobody_in(db: Database, 
     await unarchive_club(db, None, door.club_id)
     await approve_join_request(db, door.owner, door.club_id, waiting.request_id)
     assert await door.held_by(door.guest) == {"event_staff"}
+
+
+async def test_a_person_is_given_no_grants_of_agents(db: Database, door: Door) -> None:
+    asked = await accept_invite(db, door.guest, (await door.invite(approves=False)).token)
+    with pytest.raises(Invalid) as refused:
+        await approve_join_request(db, door.owner, door.club_id, asked.request_id, agent_grants=())
+    assert refused.value.code == "grants_beyond_invite"
+    assert await door.held_by(door.guest) == set()

@@ -45,8 +45,8 @@ async def claim_key(db: Database, club_id: UUID, request_id: UUID, secret: str) 
     no signal (ACC-11).
 
     Raises ``NotFound`` for a request that no agent of this club made, ``NotAllowed`` for another secret than its
-    last one, and ``Conflict`` when it is not approved, was claimed already, when the secret is too old, and for an
-    agent or a club that goes on no more.
+    last one and for one that ended (of a blocked agent, for one), and ``Conflict`` when it is not approved, was
+    claimed already, when the secret is too old, and in a club that goes on no more.
     """
     async with db.transaction() as tx:
         await hold_gate(tx, club_id)
@@ -100,7 +100,6 @@ async def _look(tx: Reader, club_id: UUID, request_id: UUID) -> Row[Any]:
                 JoinRequest.claimed_at,
                 (JoinRequest.claim_expires_at <= NOW).label("is_expired"),
                 Agent.name,
-                Agent.status.label("agent_status"),
                 Club.state.label("club_state"),
             )
             .join(Club, Club.id == JoinRequest.club_id)
@@ -142,7 +141,5 @@ def _judge(asked: Row[Any], secret: str) -> None:
             "This claim secret is too old.",
             advice="Whoever manages the club's agents can renew it.",
         )
-    if asked.agent_status == "blocked":
-        raise Conflict("agent_blocked", "This agent was blocked.", advice="Ask the club's staff.")
     if asked.club_state == "archived":
         raise Conflict("club_inactive", "This club is archived.")
