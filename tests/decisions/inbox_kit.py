@@ -15,6 +15,7 @@ from lastcall.decisions.inbox.reach import Reach
 
 NEEDS = {
     "join_request": Permission.DECIDE_ACCESS,
+    "approval": Permission.DECIDE_APPROVALS,
     "decision": Permission.DECIDE_APPROVALS,
     "failed_run": Permission.MANAGE_AGENTS,
 }
@@ -31,6 +32,11 @@ DECISION = """insert into decisions
 values ($1, $2, 'system', 'test', 'Which?', '', '[{}, {}]', case when $3 then 'open' else 'cancelled' end,
         $4::timestamptz, $4::timestamptz,
         $4::timestamptz + interval '1 hour', case when not $3 then $4::timestamptz end)"""
+APPROVAL = """insert into approvals
+    (club_id, id, type, requested_by_kind, requested_by_system, title, body, status, activity_at, is_archived,
+     decided_at)
+values ($1, $2, 'question', 'system', 'test', 'May it?', '', case when $3 then 'pending' else 'withdrawn' end,
+        $4::timestamptz, $5, case when not $3 then $4::timestamptz end)"""
 AGENT = "insert into agents (club_id, id, name, responsible_id) values ($1, $2, 'Robo', $3)"
 RUN = """insert into agent_runs
     (club_id, id, agent_id, key, thread_key, title, status, started_at, finished_at, superseded_at)
@@ -75,6 +81,8 @@ async def place(tx: Transaction, stage: Stage, state: State, now: datetime) -> U
             invite = new_id()
             await raw.execute(INVITE, club, invite, stage.person_id)
             await raw.execute(JOIN_REQUEST, club, item, invite, state.waits, at, state.is_archived)
+        case "approval":
+            await raw.execute(APPROVAL, club, item, state.waits, at, state.is_archived)
         case "decision":
             await raw.execute(DECISION, club, item, state.waits, at)
         case _:
@@ -93,7 +101,7 @@ async def place(tx: Transaction, stage: Stage, state: State, now: datetime) -> U
 
 def stands_on(state: State, shelf: Shelf, today: timedelta) -> bool:
     """The plain rule; ``today`` is how long ago the reader's day began."""
-    is_archived = state.is_archived and state.source == "join_request"
+    is_archived = state.is_archived and state.source in ("join_request", "approval")
     if not state.waits or is_archived is not (shelf is Shelf.ARCHIVED):
         return False
     if shelf is Shelf.ARCHIVED:

@@ -24,6 +24,7 @@ from lastcall.decisions.registration import register
 from lastcall.decisions.retention import controls
 from lastcall.decisions.retention.explain import Outlook
 
+EVERY_KIND = True
 EXPLAIN = "explain (analyze, timing off, format json)"
 MANY_DECIDED = """
 with invited as (
@@ -45,6 +46,23 @@ select $1, gen_random_uuid(), $2, n::text, 'thread', 'Nightly',
        lastcall_now() - n * interval '1 minute', lastcall_now(), case when n > 30 then lastcall_now() end
   from generate_series(1, 5000) n
 """
+MANY_ASKED = """
+insert into approvals (club_id, id, type, requested_by_kind, requested_by_system, title, body, status, activity_at,
+    decided_at, is_archived)
+select $1, gen_random_uuid(), 'question', 'system', 'test', 'May it?', '',
+       case when n % 2 = 0 then 'withdrawn' else 'pending' end, lastcall_now() - n * interval '1 minute',
+       case when n % 2 = 0 then lastcall_now() end, n % 2 = 1 and n > 100
+  from generate_series(1, 6000) n
+"""
+MANY_QUESTIONS = """
+insert into decisions (club_id, id, requested_by_kind, requested_by_system, title, body, options, status, activity_at,
+    created_at, expires_at, decided_at)
+select $1, gen_random_uuid(), 'system', 'test', 'Which?', '', '[{}, {}]',
+       case when n > 50 then 'cancelled' else 'open' end, lastcall_now() - n * interval '1 minute',
+       lastcall_now() - interval '1 year', lastcall_now() + interval '1 day', case when n > 50 then lastcall_now() end
+  from generate_series(1, 5000) n
+"""
+WALKED = ("join_requests", "approvals", "decisions", "agent_runs")
 
 
 @pytest.fixture
@@ -117,10 +135,10 @@ async def test_a_page_and_its_counts_over_every_club_take_four_statements_howeve
     assert shown == 0
     async with db.transaction() as tx:
         now = await tx.raw.fetchval("select lastcall_now()")
-        for source in ("join_request", "decision", "failed_run"):
+        for source in ("join_request", "approval", "decision", "failed_run"):
             for n in range(10):
                 await place(tx, stage, State(source, 0, timedelta(minutes=n), True, False, None), now)
-    assert await look() == (few, 30)
+    assert await look() == (few, 40)
 
 
 def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -139,7 +157,10 @@ async def test_every_walk_is_by_its_index_over_a_long_past_and_reads_no_more_tha
     try:
         await connection.execute(MANY_DECIDED, front_door.club_id, front_door.owner.person_id)
         await connection.execute(MANY_RUNS, front_door.club_id, stage.agents[0])
-        await connection.execute("analyze join_requests; analyze agent_runs")
+        await connection.execute(MANY_ASKED, front_door.club_id)
+        await connection.execute(MANY_QUESTIONS, front_door.club_id)
+        for table in WALKED:
+            await connection.execute(f"analyze {table}")
         now = await connection.fetchval("select lastcall_now()")
         values = {"now": now, "today": now, "ageing": now - timedelta(days=30), "person": stage.person_id}
         values |= {"limit": 51, "after_time": now, "after_id": new_id()}
@@ -156,7 +177,7 @@ async def test_every_walk_is_by_its_index_over_a_long_past_and_reads_no_more_tha
             arguments = [values[name] for name in compiled.positiontup or ()]
             plan = await connection.fetchval(f"{EXPLAIN} {compiled}", *arguments)
             for node in nodes(json.loads(plan)[0]["Plan"]):
-                if node.get("Relation Name") in ("join_requests", "agent_runs"):
+                if node.get("Relation Name") in WALKED:
                     assert node["Node Type"] in ("Index Scan", "Index Only Scan"), node
                     assert node["Actual Rows"] <= 100, node
                     assert node.get("Rows Removed by Filter", 0) <= 100, node

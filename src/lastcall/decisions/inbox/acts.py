@@ -10,7 +10,7 @@ from lastcall.db.database import Database
 from lastcall.decisions.inbox.away import Until, put_away, show_again
 from lastcall.decisions.inbox.item import Act
 from lastcall.decisions.inbox.queries import PAGE_MOST
-from lastcall.decisions.inbox.source import Chosen, Source, Verdict
+from lastcall.decisions.inbox.source import Chosen, Source, Verdict, on_its_page
 from lastcall.decisions.retention import controls
 from lastcall.errors import Conflict, Invalid, LastcallError
 from lastcall.mail.mailer import Mailer
@@ -82,11 +82,7 @@ async def _act(db: Database, actor: Actor, act: Act, item: Ticked, said: Said) -
     match act:
         case Act.APPROVE | Act.REJECT:
             if source.decide is None:
-                raise Conflict(
-                    "decided_on_its_page",
-                    "This is decided on its own page.",
-                    advice="Open it and choose there.",
-                )
+                raise on_its_page()
             chosen = Chosen(item.club_id, item.id, item.seen, said.note, said.mailer)
             await source.decide(db, actor, Verdict(act), chosen)
         case Act.SNOOZE | Act.DISMISS:

@@ -108,7 +108,7 @@ def _item(reach: Reach, row: Row[Any], now: datetime) -> Item:
         outlook=None if retention is None else _outlook(row, retention, due_at, now),
         due_at=due_at,
         away=away,
-        actions=_actions(reach, row.club_id, source, retention, away),
+        actions=_actions(reach, row.club_id, said["verdicts"], retention, away),
     )
 
 
@@ -138,13 +138,12 @@ def _outlook(row: Row[Any], retention: RetentionView, due_at: datetime | None, n
 
 
 def _actions(
-    reach: Reach, club_id: UUID, source: Source, retention: RetentionView | None, away: Away | None
+    reach: Reach, club_id: UUID, verdicts: list[str], retention: RetentionView | None, away: Away | None
 ) -> frozenset[Act]:
     if reach.person_id is None:
         return frozenset()
     found = {Act.SHOW} if away is not None else {Act.SNOOZE, Act.DISMISS}
-    if source.decide is not None:
-        found |= {Act.APPROVE, Act.REJECT}
+    found |= {Act(verdict) for verdict in verdicts}
     if retention is not None and reach.holds(club_id, Permission.MANAGE_RETENTION):
         found.add(Act.UNKEEP if retention.keep else Act.KEEP)
         if retention.archived_at is None:

@@ -16,7 +16,7 @@ from uuid import UUID
 from lastcall.clubs.permissions import Permission
 from lastcall.db.database import Database
 from lastcall.decisions.retention.kind import Kind
-from lastcall.errors import NotFound
+from lastcall.errors import Conflict, NotFound
 from lastcall.mail.mailer import Mailer
 from lastcall.people.actor import Actor
 from lastcall.people.scopes import Scope
@@ -72,7 +72,8 @@ class Source:
 
     ``permission`` is what a person needs to see any of it (RET-19); None: every one of the staff. ``kind`` is its kind
     of retention; None: it is never archived. ``version`` is SQL over ``s`` for the version that a decision is compared
-    with. ``decide`` does what the list offers at once; None: it is decided on its own page alone.
+    with. ``decide`` does what the list offers at once; None: it is decided on its own page alone. ``verdicts`` is SQL
+    over ``s`` and ``:person`` for a JSON array of what this reader can say to one item from the list.
     ``page`` is the address of an item within its club's pages, ``why`` the sentence that says why it is here.
     ``topics`` are those of the hints that tell of a change.
     """
@@ -96,6 +97,7 @@ class Source:
     kind: Kind | None = None
     version: str = "0"
     decide: Decide | None = None
+    verdicts: str = "jsonb_build_array('approve', 'reject')"
 
 
 _sources: dict[str, Source] = {}
@@ -117,3 +119,10 @@ def source_named(name: str) -> Source:
     if found is None:
         raise NotFound("item_unknown", "There is no such item.", advice="Load the inbox again.")
     return found
+
+
+def on_its_page() -> Conflict:
+    """What cannot be decided from the list."""
+    return Conflict(
+        "decided_on_its_page", "This is decided on its own page.", advice="Open it and decide there."
+    )

@@ -53,7 +53,7 @@ def page_statement(
     walks = "\n union all ".join(
         _walk(source, shelf, for_person=for_person, is_first=is_first) for source in sources
     )
-    facts = "\n".join(_said(source) for source in sources)
+    facts = "\n".join(_said(source, for_person=for_person) for source in sources)
     away = (
         "d.item_id is not null as is_away, d.until as away_until"
         if for_person
@@ -112,9 +112,11 @@ def _counted(source: Source, shelf: Shelf, *, for_person: bool) -> str:
              limit {MOST_COUNTED}) found) as number"""  # noqa: S608 - own names
 
 
-def _said(source: Source) -> str:
+def _said(source: Source, *, for_person: bool) -> str:
     due_at = "null" if source.kind is None else "s.archive_due_at"
+    verdicts = source.verdicts if for_person and source.decide is not None else "jsonb_build_array()"
     return f"""
         when '{source.name}' then (
-            select jsonb_build_object('facts', {source.facts}, 'seen', {source.version}, 'due_at', {due_at})
+            select jsonb_build_object('facts', {source.facts}, 'seen', {source.version}, 'due_at', {due_at},
+                                      'verdicts', {verdicts})
               from {source.table} s where s.club_id = p.club_id and s.id = p.id)"""  # noqa: S608 - own names

@@ -10,6 +10,7 @@ from lastcall.clubs.permissions import Permission
 from lastcall.db.ids import encode_id
 from lastcall.decisions.inbox.asked import ASKER_FACTS, asker
 from lastcall.decisions.inbox.source import Severity, Shown, Source
+from lastcall.decisions.questions.asking import TOPIC
 from lastcall.errors import NotFound
 from lastcall.people.scopes import Scope
 
@@ -44,6 +45,6 @@ DECISIONS = Source(
     permission=Permission.DECIDE_APPROVALS,
     severity=Severity.MEDIUM,
     scope=Scope.DECISIONS,
-    topics=("decisions",),
+    topics=(TOPIC,),
     unknown=_unknown,
 )

@@ -8,6 +8,7 @@ from uuid import UUID
 from lastcall.clubs.permissions import Permission
 from lastcall.db.ids import encode_id
 from lastcall.decisions.inbox.source import Severity, Shown, Source
+from lastcall.decisions.runs.service import TOPIC
 from lastcall.errors import NotFound
 from lastcall.people.scopes import Scope
 
@@ -45,6 +46,6 @@ FAILED_RUNS = Source(
     permission=Permission.MANAGE_AGENTS,
     severity=Severity.HIGH,
     scope=Scope.DECISIONS,
-    topics=("runs",),
+    topics=(TOPIC,),
     unknown=_unknown,
 )
