@@ -22,6 +22,7 @@ LONGEST_FIRST = (
     "tests/kill/",
     "tests/operations/test_operations_stateful",
     "tests/hostile/",
+    "tests/decisions/test_writers_matrix",
     "tests/web/test_every_route",
     "tests/web/test_browser",
     "tests/matrix/",
