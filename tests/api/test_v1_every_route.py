@@ -60,6 +60,7 @@ HIDDEN: dict[str, Any] = {"needs": DECISIONS, "lacking": 404}
 NEW_APPROVAL = {"type": "hire", "title": "Hire a host"}
 NEW_DECISION = {"title": "Which?", "options": [{"key": "a", "label": "A"}, {"key": "b", "label": "B"}]}
 KEEP_ONE = {"items": [{"kind": "join_request", "id": "{join_request_id}", "version": 0}]}
+DISMISS_ONE = {"items": [{"kind": "join_request", "id": "{join_request_id}"}]}
 SEEN = "{seen}"
 """The ``updatedAt`` of the thing in the address, as the walk reads it just before."""
 
@@ -112,6 +113,7 @@ LINES: dict[str, Line] = {
     ),
     "GET /inbox": Line(READ, 200, unknown=None, **OWN),
     "GET /clubs/{club}/inbox": Line(READ, 200, lacking=200),
+    "POST /clubs/{club}/inbox/{sight}": Line(ACCESS, 200, lacking=200, body=DISMISS_ONE),
     "GET /clubs/{club}/retention/{item_kind}/{retained_id}": Line(READ, 200, lacking=404),
     "POST /clubs/{club}/retention/{control}": Line(ACCESS, 200, lacking=200, body=KEEP_ONE),
     "GET /clubs/{club}/approvals": Line(READ, 200, lacking=404),

@@ -31,10 +31,18 @@ async def dismissed(w: World, _: Any, actor: Any) -> None:
         raise outcome.problem
 
 
+async def dismissed_in_club(w: World, _: Any, actor: Any) -> None:
+    item = Ticked(JOIN_REQUESTS, w.club_id, w.request_id)
+    (outcome,) = await acts.act_in_club(w.db, actor, w.club_id, Act.DISMISS, [item], Said())
+    if outcome.problem is not None:
+        raise outcome.problem
+
+
 INBOX: list[Row] = [
     row(reach.reach_everywhere, Who.STAFF, Scope.READ, everywhere, unknown=NOT_SHOWN),
     row(reach.reach_in, Who.STAFF, Scope.READ, lambda w, tx, a: reach.reach_in(tx, a, w.club_id)),
     row(acts.act_on, Who.STAFF, Scope.ACCESS, dismissed, hides=DECIDES),
+    row(acts.act_in_club, Who.STAFF, Scope.ACCESS, dismissed_in_club, hides=DECIDES),
     row(
         away.put_away,
         Who.STAFF,

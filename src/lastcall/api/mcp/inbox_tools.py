@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from datetime import datetime
+from typing import Annotated, Any
+
+from msgspec import Meta
 
 from lastcall.api.mcp.tool import AgentTool, Club, PageCursor, PageSize, Tool
-from lastcall.api.v1.routes.inbox import list_agent_inbox, list_club_inbox
+from lastcall.api.v1.routes.inbox import (
+    PutItem,
+    PutItems,
+    Sight,
+    list_agent_inbox,
+    list_club_inbox,
+    put_inbox_items,
+)
 from lastcall.api.v1.shapes import Input, Shape
 from lastcall.db.database import Database
 from lastcall.decisions.inbox.item import Shelf
+from lastcall.decisions.inbox.queries import PAGE_MOST
 from lastcall.people.actor import Actor, AgentActor
 from lastcall.people.agent_grants import AgentGrant
 
@@ -30,8 +41,31 @@ class ListOwnInbox(Input, frozen=True):
     cursor: PageCursor | None = None
 
 
+class PutAway(Input, frozen=True):
+    """Which items are to be out of the person's sight, or back in it."""
+
+    club: Club
+    sight: Annotated[
+        Sight,
+        Meta(
+            description="snooze puts items away until a time, dismiss until something happens to them; show brings them"
+            " back."
+        ),
+    ]
+    items: Annotated[list[PutItem], Meta(min_length=1, max_length=PAGE_MOST)]
+    until: Annotated[datetime | None, Meta(description="Until when to snooze them; with snooze alone.")] = (
+        None
+    )
+
+
 async def _of_person(db: Database, actor: Actor, asked: ListInbox) -> Shape:
     answer: Shape = await list_club_inbox.fn(db, actor, asked.club, asked.shelf, asked.limit, asked.cursor)
+    return answer
+
+
+async def _put(db: Database, actor: Actor, asked: PutAway) -> Shape:
+    data = PutItems(items=asked.items, until=asked.until)
+    answer: Shape = await put_inbox_items.fn(db, actor, asked.club, asked.sight, data)
     return answer
 
 
@@ -47,6 +81,13 @@ TOOLS: tuple[Tool[Any], ...] = (
         asked=ListInbox,
         run=_of_person,
         reads=True,
+    ),
+    Tool(
+        name="put_away",
+        words="Snooze or dismiss items of the person's own inbox, or show them again. It decides none of them.",
+        asked=PutAway,
+        run=_put,
+        repeats=True,
     ),
 )
 AGENT_TOOLS: tuple[AgentTool[Any], ...] = (

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
+from lastcall.clubs.policy import require_staff
 from lastcall.db.database import Database
 from lastcall.decisions.inbox.away import Until, put_away, show_again
 from lastcall.decisions.inbox.item import Act
@@ -15,6 +16,7 @@ from lastcall.decisions.retention import controls
 from lastcall.errors import Conflict, Invalid, LastcallError
 from lastcall.mail.mailer import Mailer
 from lastcall.people.actor import Actor
+from lastcall.people.scopes import Scope
 
 _CONTROLS = {
     Act.KEEP: controls.keep,
@@ -75,6 +77,17 @@ async def act_on(db: Database, actor: Actor, act: Act, items: Sequence[Ticked], 
             problem = refusal
         outcomes.append(Outcome(item, problem))
     return outcomes
+
+
+async def act_in_club(
+    db: Database, actor: Actor, club_id: UUID, act: Act, items: Sequence[Ticked], said: Said
+) -> list[Outcome]:
+    """The same for items of one club, to its staff alone: raises ``NotFound`` for others, and ``NotAllowed`` for a
+    token that may not do this to things of that kind."""
+    async with db.read() as tx:
+        for scope in sorted({item.source.scope for item in items} or {Scope.READ}):
+            await require_staff(tx, actor, club_id, scope=scope)
+    return await act_on(db, actor, act, items, said)
 
 
 async def _act(db: Database, actor: Actor, act: Act, item: Ticked, said: Said) -> None:

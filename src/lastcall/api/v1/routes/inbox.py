@@ -1,35 +1,53 @@
-"""What waits: over one club and over all, for people; and for agents, without a person or an address."""
+"""What waits: over one club and over all, for people; and for agents, without a person or an address. People put it
+out of their own sight and back."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime, time
+from enum import StrEnum
 from typing import Annotated
 
-from litestar import get
+from litestar import get, post
 from litestar.di import NamedDependency
-from litestar.params import QueryParameter
+from litestar.params import JSONBody, PathParameter, QueryParameter
+from msgspec import Meta
 from sqlalchemy import select
 
 from lastcall.api.v1.answers import answers
 from lastcall.api.v1.paging import CURSOR, After, Limit
 from lastcall.api.v1.requests import FOR_AGENTS
 from lastcall.api.v1.retention_shapes import RetentionState, state_shape
-from lastcall.api.v1.shapes import Id, PathId, Shape, known
+from lastcall.api.v1.shapes import Id, Input, PathId, Shape, known, known_in, utc
 from lastcall.db.clock import NOW
 from lastcall.db.cursor import read_cursor, write_cursor
 from lastcall.db.database import Database
 from lastcall.db.ids import encode_id
 from lastcall.db.transaction import Reader
+from lastcall.decisions.inbox.acts import Outcome, Said, Ticked, act_in_club
+from lastcall.decisions.inbox.away import Until
 from lastcall.decisions.inbox.item import Act, Item, Shelf
-from lastcall.decisions.inbox.queries import LISTING, InboxPage, Wanted, inbox_counts, inbox_page
+from lastcall.decisions.inbox.queries import LISTING, PAGE_MOST, InboxPage, Wanted, inbox_counts, inbox_page
 from lastcall.decisions.inbox.reach import Reach, reach_everywhere, reach_in, reach_of_agent
-from lastcall.decisions.inbox.source import Severity
+from lastcall.decisions.inbox.source import Severity, Source, source_named
+from lastcall.errors import Invalid, NotFound
 from lastcall.people.actor import Actor, AgentActor
 
 TAGS = ["Inbox"]
 OnShelf = Annotated[
     Shelf, QueryParameter(name="shelf", description="Which shelf; a day begins at midnight UTC.")
 ]
+
+
+class Sight(StrEnum):
+    """What a reader does to their own sight of an item."""
+
+    SNOOZE = "snooze"
+    DISMISS = "dismiss"
+    SHOW = "show"
+
+
+PathSight = Annotated[str, PathParameter(schema_extra={"enum": list(Sight)})]
+"""Text that is none of them is unknown (404), so it is described and not checked."""
 
 
 class InboxItem(Shape, frozen=True):
@@ -64,6 +82,42 @@ class InboxItems(Shape, frozen=True):
     items: list[InboxItem]
     count: int
     next: str | None
+
+
+class PutItem(Input, frozen=True):
+    """An item, by the `kind` and `id` of the list."""
+
+    kind: Annotated[str, Meta(max_length=40)]
+    id: Id
+
+
+class PutItems(Input, frozen=True):
+    """Which items; and, to snooze them, until when: at most five years ahead."""
+
+    items: Annotated[list[PutItem], Meta(min_length=1, max_length=PAGE_MOST)]
+    until: datetime | None = None
+
+
+class PutRefusal(Shape, frozen=True):
+    """Why an item was left as it is."""
+
+    code: str
+    title: str
+    advice: str | None
+
+
+class PutOutcome(Shape, frozen=True):
+    """What became of one item; `refusal` is null for what was done."""
+
+    kind: str
+    id: Id
+    refusal: PutRefusal | None
+
+
+class PutOutcomes(Shape, frozen=True):
+    """One outcome an item, in the order in which they were sent."""
+
+    items: list[PutOutcome]
 
 
 @get("/inbox", tags=TAGS, responses=answers())
@@ -106,6 +160,42 @@ async def list_agent_inbox(
         return await _answer(tx, await reach_of_agent(tx, agent), on_shelf, limit, cursor)
 
 
+@post(
+    "/clubs/{club:str}/inbox/{sight:str}",
+    status_code=200,
+    tags=TAGS,
+    responses=answers(404, body=True),
+)
+async def put_inbox_items(
+    db: NamedDependency[Database],
+    actor: NamedDependency[Actor],
+    club: PathId,
+    sight: PathSight,
+    data: JSONBody[PutItems],
+) -> PutOutcomes:
+    """Snooze items until a time, dismiss them until something happens to them, or show them again: for yourself alone,
+    and each by itself. The same again changes nothing.
+    """
+    if sight not in set(Sight):
+        raise NotFound("not_found", "There is nothing at this address.")
+    act = Act(sight)
+    if (act is Act.SNOOZE) is not (data.until is not None):
+        raise Invalid(
+            "until_misplaced",
+            "Items are snoozed until a time, and dismissed or shown without one.",
+            advice="Say until when to snooze them." if act is Act.SNOOZE else "Leave it out.",
+            field="until",
+        )
+    until = Until(None if data.until is None else utc(data.until, "until"))
+    club_id = known(club)
+    items = [
+        Ticked(_source_in(one.kind, index), club_id, known_in(one.id, f"items[{index}].id"))
+        for index, one in enumerate(data.items)
+    ]
+    outcomes = await act_in_club(db, actor, club_id, act, items, Said(until=until))
+    return PutOutcomes(items=[_outcome(one) for one in outcomes])
+
+
 async def _answer(tx: Reader, reach: Reach, shelf: Shelf, limit: int, cursor: str | None) -> InboxItems:
     after = read_cursor(LISTING, cursor, field=CURSOR)
     now: datetime = await tx.scalar(select(NOW))
@@ -141,4 +231,26 @@ def _item(one: Item) -> InboxItem:
     )
 
 
-HANDLERS = (list_inbox, list_club_inbox, list_agent_inbox)
+def _source_in(name: str, index: int) -> Source:
+    try:
+        return source_named(name)
+    except NotFound as error:
+        raise Invalid(
+            "kind_unknown",
+            "There is no such kind of item.",
+            advice="Send it as the list tells it.",
+            field=f"items[{index}].kind",
+        ) from error
+
+
+def _outcome(one: Outcome) -> PutOutcome:
+    problem = one.problem
+    refusal = (
+        None
+        if problem is None
+        else PutRefusal(code=problem.code, title=problem.sentence, advice=problem.advice)
+    )
+    return PutOutcome(kind=one.item.source.name, id=encode_id(one.item.id), refusal=refusal)
+
+
+HANDLERS = (list_inbox, list_club_inbox, list_agent_inbox, put_inbox_items)
