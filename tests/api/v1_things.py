@@ -79,6 +79,7 @@ async def things(api: Api) -> dict[str, str]:
         "item_kind": "join_request",
         "retained_id": encode_id(made.request_id),
         "control": "keep",
+        "sight": "dismiss",
         "category": "group_size",
         "operation_id": encode_id(queued.operation_ids[0]),
         "request_id": encode_id(queued.request_id),
