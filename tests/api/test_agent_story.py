@@ -66,6 +66,12 @@ async def test_an_agent_asks_is_let_in_claims_its_key_and_reads_what_it_may(api:
     robot = Program(api.client, made.json()["key"])
     own = (await robot("GET", "/agent")).json()
     assert (own["name"], own["clubId"], own["grants"]) == ("Robot", api.club, ["read_events"])
+    assert own["budgets"] == []
+    budget = {"agentId": own["id"], "period": "month", "cents": "12.5", "hardStop": True}
+    assert (await owner("PUT", f"/clubs/{api.club}/budgets", json=budget)).status_code == 200
+    assert (await robot("GET", "/agent")).json()["budgets"] == [
+        {"period": "month", "cents": "12.5", "spent": "0", "hardStop": True}
+    ]
     for title, publication in (("Opening", Publication.PUBLISHED), ("Secret", Publication.DRAFT)):
         fields = EventFields(title, TimeTba(), "UTC")
         await create_event(

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from lastcall.decisions.deliveries.words import KINDS
+from lastcall.spending.words import KINDS as BUDGETS
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "how-to" / "set-up-mail.md"
@@ -32,5 +33,5 @@ def kinds() -> Iterator[str]:
 def test_every_kind_of_mail_is_in_the_docs() -> None:
     section = PAGE.read_text(encoding="utf-8").partition("## What is written to whom")[2].partition("## ")[0]
     listed = re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE)
-    assert sorted(listed) == sorted([*kinds(), *(kind.name.replace(".", "_") for kind in KINDS)])
+    assert sorted(listed) == sorted([*kinds(), *(kind.name.replace(".", "_") for kind in (*KINDS, *BUDGETS))])
     assert len(listed) > 8

@@ -13,7 +13,7 @@ CONNECTION: dict[str, Line] = {
     "GET /c/{slug:str}/spending": MANAGERS_PAGE,
     "POST /c/{slug:str}/spending": form(
         unknown_path="/c/no-such-club",
-        fields={"amount": "50", "warn": "80", "stop": "yes", "period": "month"},
+        fields={"amount": "50", "warn": "80", "stop": "yes", "whose": " month"},
     ),
     "POST /c/{slug:str}/spending/{budget_id:str}/end": form(
         f"/c/night-shift/spending/{NOBODYS}/end", fields={"seen": "2026-01-01T00:00:00+00:00"}, right=404

@@ -20,10 +20,13 @@ from lastcall.access.agents.service import pause_agent_for_budget, resume_agent_
 from lastcall.clubs.activity import System, log
 from lastcall.clubs.life import pause_for_budget, resume_after_budget
 from lastcall.clubs.listeners import ClubChange
+from lastcall.clubs.permissions import Permission
 from lastcall.db.bus import Hint
-from lastcall.db.ids import new_id
+from lastcall.db.ids import encode_id, new_id
 from lastcall.db.transaction import Transaction
 from lastcall.deadlines.signals import Signal
+from lastcall.decisions.deliveries.deliver import Message, ToPerson, deliver
+from lastcall.decisions.deliveries.recipients import holders
 from lastcall.spending.tables import Budget, BudgetIncident
 
 BUDGET_MONTHS = "budget_months"
@@ -154,7 +157,8 @@ def _level(budget: Row[tuple[Any, ...]]) -> str | None:
 async def _note(
     tx: Transaction, club_id: UUID, budget: Row[tuple[Any, ...]], level: str, month: Month
 ) -> None:
-    """Open the incident, or raise it; nothing where it says so already, open or dismissed."""
+    """Open the incident, or raise it, and tell those who manage budgets, each level once; nothing where it says so
+    already, open or dismissed."""
     is_monthly = budget.period == "month"
     said = {
         "level": level,
@@ -186,6 +190,8 @@ async def _note(
     action = "budget.used_up" if level == "limit" else "budget.warning"
     details = {"spent": str(budget.spent), "amount": str(budget.amount), "period": budget.period}
     await log(tx, club_id, ACCOUNTING, action, "budget", budget.id, details)
+    people = [ToPerson(one) for one in await holders(tx, club_id, [Permission.MANAGE_BUDGETS])]
+    await deliver(tx, club_id, people, Message(action, encode_id(opened), data={"period": budget.period}))
     tx.publish(Hint(club_id, SPENDING_TOPIC))
     if is_monthly:
         tx.publish(Signal(BUDGET_MONTHS, month.ends_at))

@@ -17,7 +17,7 @@ from lastcall.clubs.tables import Club
 from lastcall.db.cursor import LAST, Cursor
 from lastcall.db.transaction import Reader
 from lastcall.errors import NotFound
-from lastcall.people.actor import Actor
+from lastcall.people.actor import Actor, AgentActor
 from lastcall.people.scopes import Scope
 from lastcall.spending.judging import month_of
 from lastcall.spending.tables import Budget, BudgetIncident, CostEvent, SpendingTotal
@@ -87,7 +87,8 @@ class CostView:
 
 @dataclass(frozen=True)
 class SpendingView:
-    """The club's spending as those see it who manage budgets. ``month`` is the first day of this month by UTC."""
+    """The club's spending as those see it who manage budgets. ``month`` is the first day of this month by UTC;
+    ``unbudgeted`` is what can have a budget and has none: whose (no id: the whole club's), their name, the period."""
 
     month: date
     month_ends_at: datetime
@@ -96,6 +97,7 @@ class SpendingView:
     agents: tuple[TotalView, ...]
     budgets: tuple[BudgetView, ...]
     incidents: tuple[IncidentView, ...]
+    unbudgeted: tuple[tuple[UUID | None, str | None, str], ...]
 
 
 @dataclass(frozen=True)
@@ -143,6 +145,7 @@ async def spending_of(tx: Reader, actor: Actor, club_id: UUID) -> SpendingView:
         agents=tuple(totals.values()),
         budgets=tuple(BudgetView(**row._mapping) for row in budgets),
         incidents=tuple(IncidentView(**row._mapping) for row in incidents),
+        unbudgeted=await _unbudgeted(tx, club_id, {(one.agent_id, one.period) for one in budgets}),
     )
 
 
@@ -176,6 +179,14 @@ async def costs_of(
     return CostPage(costs, costs[-1].cursor if len(rows) > most else None)
 
 
+async def own_budgets(tx: Reader, agent: AgentActor) -> tuple[BudgetView, ...]:
+    """The agent's own budgets, for itself: what it may still cost. Those of its club are the staff's."""
+    month = month_of(await tx.scalar(select(func.lastcall_now())))
+    found = _budgets(agent.club_id, month.first).where(Budget.agent_id == agent.agent_id)
+    rows = (await tx.execute(found.order_by(Budget.period))).all()
+    return tuple(BudgetView(**row._mapping) for row in rows)
+
+
 async def budget_in(tx: Reader, club_id: UUID, budget_id: UUID) -> BudgetView:
     """One budget, for a caller who may see it. Raises ``NotFound`` for one that ended, too."""
     month = month_of(await tx.scalar(select(func.lastcall_now())))
@@ -183,6 +194,25 @@ async def budget_in(tx: Reader, club_id: UUID, budget_id: UUID) -> BudgetView:
     if row is None:
         raise NotFound("budget_unknown", "There is no such budget.", advice="Look at the club's spending.")
     return BudgetView(**row._mapping)
+
+
+async def _unbudgeted(
+    tx: Reader, club_id: UUID, held: set[tuple[UUID | None, str]]
+) -> tuple[tuple[UUID | None, str | None, str], ...]:
+    agents = (
+        await tx.execute(
+            select(Agent.id, Agent.name)
+            .where(Agent.club_id == club_id, Agent.status != "blocked")
+            .order_by(Agent.name)
+        )
+    ).all()
+    whose = [(None, None), *((row.id, row.name) for row in agents)]
+    return tuple(
+        (agent_id, name, period)
+        for agent_id, name in whose
+        for period in ("month", "lifetime")
+        if (agent_id, period) not in held
+    )
 
 
 def _budgets(club_id: UUID, month: date) -> Select[*tuple[Any, ...]]:

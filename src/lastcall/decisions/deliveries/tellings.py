@@ -21,6 +21,7 @@ from lastcall.deadlines.owner import Owner
 from lastcall.deadlines.paged import PagedOwner
 from lastcall.deadlines.poison import Candidate
 from lastcall.decisions.deliveries.deliver import Message, ToPerson, deliver
+from lastcall.decisions.deliveries.recipients import holders
 from lastcall.decisions.deliveries.signals import RETENTION_DIGEST, RETENTION_REMINDER
 from lastcall.decisions.deliveries.words import COUNTED
 from lastcall.decisions.retention.kinds import KINDS
@@ -38,18 +39,6 @@ _WAITING = """
 _ARCHIVED = """
     select count(r.{name}_id) from retention r
      where r.club_id = $1 and r.archived_reason = 'idle' and r.archived_at >= $2 and r.archived_at < $3
-"""
-_DECIDERS = """
-    select p.id
-      from people p
-     where p.blocked_at is null
-       and p.id in (
-           select c.owner_id from clubs c where c.id = $1
-            union
-           select a.person_id
-             from staff_assignments a
-             join staff_roles r on r.club_id = a.club_id and r.id = a.role_id and r.state = 'active'
-            where a.club_id = $1 and r.permissions && $2::text[])
 """
 
 
@@ -93,10 +82,7 @@ class Digests(_Tellings):
 
 async def _deciders(tx: Reader, club_id: UUID, found: Mapping[str, Any]) -> list[UUID]:
     """Who may decide any of what was found."""
-    permissions = [COUNTED[name].permission.value for name in found]
-    if not permissions:
-        return []
-    return [row["id"] for row in await tx.raw.fetch(_DECIDERS, club_id, permissions)]
+    return await holders(tx, club_id, [COUNTED[name].permission for name in found])
 
 
 def telling_owners(db: Database, clock: Clock = SYSTEM_CLOCK) -> list[Owner]:

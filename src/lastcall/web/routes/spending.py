@@ -52,13 +52,14 @@ async def set_one(
         page = await club_page(tx, visitor, slug)
     fields = await form_fields(request)
     try:
-        agent, seen = fields.get("agent", ""), fields.get("seen", "")
+        seen = fields.get("seen", "")
+        agent, _, period = fields.get("whose", "").partition(" ")
         await set_budget(
             web.database,
             visitor.actor,
             page.club.id,
             decode_id(agent) if agent else None,
-            _period(fields.get("period", "")),
+            _period(period),
             BudgetFields(
                 _cents(fields.get("amount", "")),
                 _percent(fields.get("warn", "")),

@@ -21,6 +21,7 @@ from lastcall.api.v1.answers import answers
 from lastcall.api.v1.event_shapes import EventPage, event_shape
 from lastcall.api.v1.paging import CURSOR, After, Limit
 from lastcall.api.v1.requests import FOR_AGENTS, PUBLIC, ApiRequest
+from lastcall.api.v1.routes.spending import cents
 from lastcall.api.v1.shapes import Id, Input, Shape, known_in
 from lastcall.db.cursor import read_cursor
 from lastcall.db.database import Database
@@ -29,14 +30,27 @@ from lastcall.db.limits import source_of, take
 from lastcall.events import queries as events
 from lastcall.people.actor import AgentActor
 from lastcall.people.agent_grants import AgentGrant
+from lastcall.spending.budgets import Period
+from lastcall.spending.queries import BudgetView, own_budgets
 
 TAGS = ["For agents"]
 Secret = Annotated[str, Meta(min_length=1, max_length=100)]
 
 
+class OwnBudget(Shape, frozen=True):
+    """What you may cost in a calendar month (by UTC) or ever, in cents, and what of it is spent. `hardStop`: you are
+    paused when it is used up.
+    """
+
+    period: Period
+    cents: str
+    spent: str
+    hard_stop: bool
+
+
 class OwnAgent(Shape, frozen=True):
     """The agent whose key this is. `pauseReason` is `manual`, `budget` or `club`; null while it may work.
-    `keyExpiresAt` is set once a newer key replaced this one.
+    `keyExpiresAt` is set once a newer key replaced this one. `budgets` are its own; its club may have others.
     """
 
     id: Id
@@ -48,6 +62,7 @@ class OwnAgent(Shape, frozen=True):
     grants: list[AgentGrant]
     pause_reason: str | None
     key_expires_at: datetime | None
+    budgets: list[OwnBudget]
 
 
 class AgentJoin(Input, frozen=True):
@@ -91,7 +106,7 @@ class AgentKeyMade(Shape, frozen=True):
 async def who_am_i(db: NamedDependency[Database], agent: NamedDependency[AgentActor]) -> OwnAgent:
     """Which agent this key is of, in which club, and what it may do there."""
     async with db.read() as tx:
-        return _own(await own_view(tx, agent))
+        return _own(await own_view(tx, agent), await own_budgets(tx, agent))
 
 
 @post("/agent/join", status_code=202, tags=TAGS, opt=PUBLIC, security=[{}], responses=answers(404, body=True))
@@ -147,7 +162,7 @@ async def list_published_events(
     return EventPage(items=[event_shape(one) for one in page.events], next=page.next)
 
 
-def _own(view: OwnView) -> OwnAgent:
+def _own(view: OwnView, budgets: tuple[BudgetView, ...]) -> OwnAgent:
     return OwnAgent(
         id=encode_id(view.id),
         name=view.name,
@@ -158,6 +173,15 @@ def _own(view: OwnView) -> OwnAgent:
         grants=list(view.grants),
         pause_reason=view.pause_reason,
         key_expires_at=view.key_expires_at,
+        budgets=[
+            OwnBudget(
+                period=Period(one.period),
+                cents=cents(one.amount),
+                spent=cents(one.spent),
+                hard_stop=one.hard_stop,
+            )
+            for one in budgets
+        ],
     )
 
 
