@@ -99,6 +99,10 @@ class Door:
         """An invite that nobody used."""
         return await agent_invite(self.db, self.owner, self.club_id)
 
+    async def prepare(self) -> UUID | None:
+        """What ``waits`` needs beforehand, so that it is one transaction itself."""
+        return await self.invite()
+
     async def decide(self, item_id: UUID, status: str = "rejected") -> None:
         """Somebody decides it."""
         await self.change(
@@ -174,6 +178,9 @@ class Desk(Door):
     kind: ClassVar[Kind] = APPROVAL
     sees: ClassVar[Permission] = Permission.DECIDE_APPROVALS
     many: ClassVar[str] = MANY_APPROVALS
+
+    async def prepare(self) -> UUID | None:
+        return None
 
     async def waits(self, activity_at: datetime, invite_id: UUID | None = None) -> UUID:
         assert invite_id is None, "nobody is invited to a desk"
