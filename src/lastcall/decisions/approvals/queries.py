@@ -113,7 +113,7 @@ _NAMES = """
       left join people d on d.id = a.decided_by
 """
 _WHERE = {
-    Which.WAITING: "a.status = 'pending' and $5::uuid is null",
+    Which.WAITING: "a.status = 'pending' and not a.is_archived and $5::uuid is null",
     Which.MINE: "a.requested_by_person_id = $5",
     Which.ALL: "$5::uuid is null",
 }
@@ -154,8 +154,8 @@ async def approvals_page(
     after: Cursor | None = None,
     limit: int = 50,
 ) -> list[ApprovalView]:
-    """The club's approvals, the latest activity first: those that wait or all of them for whoever may decide them, and
-    anybody's own on the staff. ``NotFound`` where there is nothing that the reader may see."""
+    """The club's approvals, the latest activity first: those that wait and are not archived, or all, for whoever may
+    decide them, and anybody's own on the staff. ``NotFound`` where there is nothing that the reader may see."""
     standing = await require_staff(tx, actor, club_id, scope=Scope.READ)
     may_decide = standing.holds(Permission.DECIDE_APPROVALS)
     if which is not Which.MINE and not may_decide:
