@@ -769,6 +769,7 @@ create table invites (
     max_uses integer default 1 not null,
     uses integer default 0 not null,
     agent_grants text[] default '{}'::text[] not null,
+    source text default 'staff'::text not null,
     constraint invites_pkey PRIMARY KEY (club_id, id),
     constraint invites_club_id_token_hash_key UNIQUE (club_id, token_hash),
     constraint invites_agent_grants_check CHECK (((kind <> 'person'::text) OR (cardinality(agent_grants) = 0))),
@@ -776,6 +777,7 @@ create table invites (
     constraint invites_email_once_check CHECK (((email IS NULL) OR (max_uses = 1))),
     constraint invites_kind_check CHECK ((kind = ANY (ARRAY['person'::text, 'agent'::text, 'both'::text]))),
     constraint invites_max_uses_check CHECK (((max_uses >= 1) AND (max_uses <= 100))),
+    constraint invites_source_check CHECK ((source = ANY (ARRAY['staff'::text, 'slack'::text]))),
     constraint invites_token_hash_length_check CHECK ((octet_length(token_hash) = 32)),
     constraint invites_used_up_check CHECK (((accepted_at IS NULL) = (uses < max_uses))),
     constraint invites_uses_check CHECK (((uses >= 0) AND (uses <= max_uses))),
@@ -1339,6 +1341,59 @@ END),
 CREATE INDEX sign_in_links_browser_hash_idx ON sign_in_links USING btree (browser_hash) WHERE (used_at IS NULL);
 CREATE INDEX sign_in_links_expires_at_idx ON sign_in_links USING btree (expires_at);
 CREATE INDEX sign_in_links_person_id_idx ON sign_in_links USING btree (person_id);
+
+create table slack_installations (
+    club_id uuid not null,
+    id uuid not null,
+    team_id text not null,
+    team_name text not null,
+    token_sealed bytea not null,
+    role_id uuid not null,
+    installed_by uuid not null,
+    installed_at timestamp with time zone default lastcall_now() not null,
+    constraint slack_installations_pkey PRIMARY KEY (club_id, id),
+    constraint slack_installations_club_id_key UNIQUE (club_id),
+    constraint slack_installations_club_id_fkey FOREIGN KEY (club_id) REFERENCES clubs(id) ON DELETE CASCADE,
+    constraint slack_installations_club_id_role_id_fkey FOREIGN KEY (club_id, role_id) REFERENCES staff_roles(club_id, id),
+    constraint slack_installations_installed_by_fkey FOREIGN KEY (installed_by) REFERENCES people(id)
+);
+CREATE INDEX slack_installations_installed_by_idx ON slack_installations USING btree (installed_by);
+
+create table slack_links (
+    club_id uuid not null,
+    id uuid not null,
+    installation_id uuid not null,
+    slack_user_id text not null,
+    slack_name text not null,
+    token_hash bytea not null,
+    request_hash bytea not null,
+    created_at timestamp with time zone default lastcall_now() not null,
+    expires_at timestamp with time zone not null,
+    used_at timestamp with time zone,
+    revoked_at timestamp with time zone,
+    constraint slack_links_pkey PRIMARY KEY (club_id, id),
+    constraint slack_links_club_id_request_hash_key UNIQUE (club_id, request_hash),
+    constraint slack_links_club_id_token_hash_key UNIQUE (club_id, token_hash),
+    constraint slack_links_hash_length_check CHECK (((octet_length(token_hash) = 32) AND (octet_length(request_hash) = 32))),
+    constraint slack_links_club_id_installation_id_fkey FOREIGN KEY (club_id, installation_id) REFERENCES slack_installations(club_id, id) ON DELETE CASCADE
+);
+CREATE INDEX slack_links_club_id_slack_user_id_idx ON slack_links USING btree (club_id, slack_user_id);
+CREATE INDEX slack_links_expires_at_idx ON slack_links USING btree (expires_at);
+
+create table slack_people (
+    club_id uuid not null,
+    id uuid not null,
+    installation_id uuid not null,
+    slack_user_id text not null,
+    person_id uuid not null,
+    linked_at timestamp with time zone default lastcall_now() not null,
+    constraint slack_people_pkey PRIMARY KEY (club_id, id),
+    constraint slack_people_club_id_person_id_key UNIQUE (club_id, person_id),
+    constraint slack_people_club_id_slack_user_id_key UNIQUE (club_id, slack_user_id),
+    constraint slack_people_club_id_installation_id_fkey FOREIGN KEY (club_id, installation_id) REFERENCES slack_installations(club_id, id) ON DELETE CASCADE,
+    constraint slack_people_person_id_fkey FOREIGN KEY (person_id) REFERENCES people(id)
+);
+CREATE INDEX slack_people_person_id_idx ON slack_people USING btree (person_id);
 
 create table spending_totals (
     club_id uuid not null,

@@ -24,12 +24,17 @@ import lastcall.people.personal
 import lastcall.reads.registration
 import lastcall.spending.registration
 import lastcall.telemetry.listeners
+from lastcall.access.slack.api import SlackApi
+from lastcall.access.slack.channel import SlackChannel
+from lastcall.access.slack.installing import BACK, Slack
+from lastcall.access.slack.vault import Vault
 from lastcall.api.heads import HeadAnswers
 from lastcall.api.intake import BODY_LIMIT, FOR_PROGRAMS, Intake
 from lastcall.api.mcp.endpoint import McpEndpoint
 from lastcall.api.ops.awake import Awake, of_owners
 from lastcall.api.ops.routes import Ops, ops_routes
 from lastcall.api.problems import problem
+from lastcall.api.slack import slack_routes
 from lastcall.api.v1.api import api_routes
 from lastcall.api.worker.routes import worker_routes
 from lastcall.api.worker.services import WorkerServices
@@ -43,6 +48,7 @@ from lastcall.db.database import Database
 from lastcall.deadlines.owner import Owner
 from lastcall.deadlines.scheduler import Scheduler
 from lastcall.deadlines.wake import WakeChannel
+from lastcall.decisions.deliveries.channels import register_channel
 from lastcall.decisions.deliveries.handing import AgentWaits
 from lastcall.decisions.deliveries.sending import deliveries_owner
 from lastcall.decisions.deliveries.tellings import telling_owners
@@ -136,6 +142,19 @@ def offer(settings: Settings, clock: Clock) -> Offer:
     )
 
 
+def slack(settings: Settings) -> Slack | None:
+    """The Slack app of this installation, if the settings name one."""
+    app, secret, signing = (
+        settings.slack_client_id,
+        settings.slack_client_secret,
+        settings.slack_signing_secret,
+    )
+    if app is None or secret is None or signing is None:
+        return None
+    back = settings.public_url.rstrip("/") + BACK
+    return Slack(SlackApi(app, secret, signing, settings.slack_url), Vault(settings.home), back)
+
+
 class House:
     """One server process: its database and everything in it that lives as long as the process does."""
 
@@ -144,6 +163,9 @@ class House:
         self.settings = settings
         self.database = database
         self.mailer = mailer(settings, database)
+        self.slack = slack(settings)
+        if self.slack is not None:
+            register_channel(SlackChannel(self.slack, settings.public_url))
         owners = deadline_owners(settings, database, self.mailer, clock)
         self.scheduler = Scheduler(database, owners, clock)
         self.board = WorkBoard(database, work_sources(database), clock)
@@ -204,6 +226,8 @@ class House:
             self.begin_stop()
             await self.scheduler.stop()
             await self.mailer.stop()
+            if self.slack is not None:
+                self.slack.api.close()
             if self.wake_channel:
                 await self.wake_channel.stop()
 
@@ -219,6 +243,7 @@ def create_app(house: House, *, logs_requests: bool = False) -> Litestar:
         mailer=house.mailer,
         public_url=house.settings.public_url,
         offer=house.offer,
+        slack=house.slack,
     )
     headers = _Headers(is_https=house.settings.is_https)
     app = Litestar(
@@ -228,6 +253,7 @@ def create_app(house: House, *, logs_requests: bool = False) -> Litestar:
             ops_routes(Ops(house.database, house.scheduler, house.awake())),
             house.mcp.route(),
             *worker_routes(house.workers),
+            *slack_routes(house.slack, house.database, house.settings.public_url),
         ],
         lifespan=[house.lifespan],
         state=State(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import lastcall.access.agents.tables  # each import adds a room's tables to the metadata
+import lastcall.access.slack.tables
 import lastcall.access.tables
 import lastcall.api.v1.tables
 import lastcall.clubs.tables

@@ -64,6 +64,14 @@ class Settings:
     """Who mail comes from, like ``Lastcall <lastcall@club.example>``; needed with ``mail_url``."""
     providers: tuple[ProviderSettings, ...] = ()
     """Providers to sign in with, beside links and passkeys: a table each, see below."""
+    slack_client_id: str | None = None
+    """The Slack app that clubs put into their workspaces; without it there is no Slack. The other two go with it."""
+    slack_client_secret: str | None = field(default=None, repr=False)
+    """The app's client secret."""
+    slack_signing_secret: str | None = field(default=None, repr=False)
+    """The secret with which Slack signs what it sends."""
+    slack_url: str = "https://slack.com"
+    """Where Slack is, or a simulated one."""
     wake_channel: bool = False
     """Repeats signals between processes; a process with a single role needs it."""
     maintenance: bool = True
@@ -104,6 +112,7 @@ def _environment_name(name: str) -> str:
     return DATABASE_URL if name == "database_url" else PREFIX + name.upper()
 
 
+SLACK = ("slack_client_id", "slack_client_secret", "slack_signing_secret")
 TABLES = ("providers", "accounts")
 """The settings that are tables, any number of each."""
 _FIELDS = {item.name: item for item in fields(Settings) if item.name not in TABLES}
@@ -208,12 +217,20 @@ def _check_ranges(settings: Settings, sources: Mapping[str, str]) -> None:
                 f"not {getattr(settings, name)}.",
                 field=name,
             )
-    for name in ("public_url", "server_url", "vrchat_url"):
+    for name in ("public_url", "server_url", "vrchat_url", "slack_url"):
         if not _is_web_address(getattr(settings, name)):
             raise Invalid(
                 "wrong_setting",
                 f"The setting {sources.get(name, name)} must be an address like https://example.org, "
                 f"not {getattr(settings, name)!r}.",
+                field=name,
+            )
+    for name in ("slack_client_secret", "slack_signing_secret", "slack_client_id"):
+        if getattr(settings, name) is None and any(other in sources for other in SLACK):
+            raise Invalid(
+                "wrong_setting",
+                f"The setting {name} is missing, which goes with {' and '.join(o for o in SLACK if o != name)}.",
+                advice="Set all three, or none.",
                 field=name,
             )
     if urlsplit(settings.public_url).path.strip("/"):

@@ -72,6 +72,10 @@ async def _requests(db: Database, tx: Transaction, person_id: UUID) -> None:
     await forget_address(tx, person_id)
 
 
+async def _slack(_: Database, tx: Transaction, person_id: UUID) -> None:
+    await tx.execute(text("delete from slack_people where person_id = :person"), {"person": person_id})
+
+
 SOURCES = (
     PersonalData(
         "invitation you made",
@@ -102,6 +106,20 @@ SOURCES = (
         kept="The club's record of who decided, by id.",
     ),
     PersonalData(
+        "Slack account linked with you",
+        ("slack_people.person_id",),
+        "select s.id::text as k, c.slug as club, s.slack_user_id, s.linked_at"
+        " from slack_people s join clubs c on c.id = s.club_id where s.person_id = :person",
+        _slack,
+    ),
+    PersonalData(
+        "Slack workspace you connected",
+        ("slack_installations.installed_by",),
+        "select s.id::text as k, c.slug as club, s.team_name, s.installed_at"
+        " from slack_installations s join clubs c on c.id = s.club_id where s.installed_by = :person",
+        kept="The club's record of who connected it, by id.",
+    ),
+    PersonalData(
         "agent you answer for",
         ("agents.responsible_id",),
         "select a.id::text as k, c.slug as club, a.name, a.status, a.created_at"
@@ -111,6 +129,12 @@ SOURCES = (
 )
 
 RULES = (
+    Rule(
+        "the Slack account in a link that was sent there, after it expired",
+        "slack_links",
+        "expires_at",
+        timedelta(days=30),
+    ),
     Rule(
         "the address an invitation was for, after it was used, revoked or expired",
         "invites",

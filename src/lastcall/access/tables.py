@@ -32,13 +32,15 @@ class Invite(TenantTable, Base):
     Whether it is revoked, used up, expired or open is derived from its times, in that order. It may be accepted
     ``max_uses`` times; ``uses`` counts that, and ``accepted_at`` is when the last use was taken. ``role_ids`` are
     what a person is to hold and ``agent_grants`` the most that an agent may be given; ``email`` binds it to
-    whoever has that address, verified. ``approves`` lets the inviter's authority approve the request a person's
+    whoever has that address, verified. ``source`` is ``slack`` for one that only stands behind a request over
+    Slack. ``approves`` lets the inviter's authority approve the request a person's
     acceptance makes; an agent's always waits.
     """
 
     __tablename__ = "invites"
     __table_args__ = (
         CheckConstraint("kind in ('person', 'agent', 'both')", name="kind"),
+        CheckConstraint("source in ('staff', 'slack')", name="source"),
         CheckConstraint(f"octet_length(token_hash) = {TOKEN_HASH_BYTES}", name="token_hash_length"),
         CheckConstraint("not approves or (kind <> 'agent' and cardinality(role_ids) > 0)", name="approves"),
         CheckConstraint("kind <> 'person' or cardinality(agent_grants) = 0", name="agent_grants"),
@@ -63,6 +65,7 @@ class Invite(TenantTable, Base):
         ForeignKey("clubs.id", ondelete="CASCADE"), primary_key=True, sort_order=-2
     )
     kind: Mapped[str] = mapped_column(server_default=text("'person'"))
+    source: Mapped[str] = mapped_column(server_default=text("'staff'"))
     token_hash: Mapped[bytes]
     role_ids: Mapped[list[UUID]] = mapped_column(ARRAY(Uuid), server_default=text("'{}'"))
     agent_grants: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default=text("'{}'"))

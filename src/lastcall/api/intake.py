@@ -27,7 +27,7 @@ BODY_LIMIT = 1024 * 1024  # bytes; the largest thing that pages, API and collect
 BODY_TIMEOUT = timedelta(seconds=30)
 """From the request's head to the end of its body. A megabyte takes three seconds on a slow telephone."""
 
-FOR_PROGRAMS = ("/api/", "/worker/", "/mcp", "/ops/")
+FOR_PROGRAMS = ("/api/", "/worker/", "/mcp", "/ops/", "/slack/commands", "/slack/events")
 """Paths whose errors are problem documents; all others are pages."""
 
 FOR_ANY_HOST = ("/worker/", "/ops/")

@@ -11,6 +11,7 @@ from typing import cast
 
 from sqlalchemy import select
 
+from lastcall.access.slack.installing import Slack
 from lastcall.connections.work import Presence
 from lastcall.db.clock import NOW
 from lastcall.db.database import Database
@@ -38,6 +39,7 @@ class Web:
         return self.public_url.rstrip("/") + path
 
     offer: Offer
+    slack: Slack | None = None
 
 
 def provide_web(request: PageRequest) -> Web:
