@@ -26,6 +26,7 @@ from tests.matrix.rows_notices import NOTICES
 from tests.matrix.rows_operations import CHANGES, READS
 from tests.matrix.rows_people import ACCOUNT, OPERATORS
 from tests.matrix.rows_reads import PROVIDER_READS
+from tests.matrix.rows_slack import SLACK
 from tests.matrix.rows_spending import SPENDING
 from tests.matrix.world import World, build, tokens
 
@@ -47,6 +48,7 @@ ROWS = [
     *ACCESS,
     *DOOR,
     *AGENTS,
+    *SLACK,
     *SPENDING,
     *OPERATIONS,
     *CHANGES,

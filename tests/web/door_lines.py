@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.web.route_lines import ACCOUNT_PAGE, MANAGERS_PAGE, Line, form, own_form, page
+from tests.web.route_lines import ACCOUNT_PAGE, MANAGERS_PAGE, STAFF_PAGE, Line, form, own_form, page
 
 DOOR: dict[str, Line] = {
     "GET /invites/{token:str}": Line(200, 200, 200, 200, None, 404, 200, path="/invites/{invite}"),
@@ -50,6 +50,24 @@ DOOR: dict[str, Line] = {
     ),
     "GET /c/{slug:str}/agents/{agent_id:str}/{act:str}": page("/c/night-shift/agents/{agent}/block"),
     "POST /c/{slug:str}/agents/{agent_id:str}/{act:str}": form("/c/night-shift/agents/{agent}/responsible"),
+    # The other tests' server has no Slack app, and nobody was sent a link: test_slack_pages has one with both.
+    "GET /c/{slug:str}/slack": STAFF_PAGE,
+    "POST /c/{slug:str}/slack": form(
+        lacking=404, right=404, unknown_path="/c/no-such-club", fields={"role": "{role}"}
+    ),
+    "POST /c/{slug:str}/slack/remove": form(unknown_path="/c/no-such-club"),
+    "POST /c/{slug:str}/slack/unlink": form(lacking=303, unknown_path="/c/no-such-club"),
+    "GET /slack/installed": Line(401, 401, None, None, None, None, 404),
+    "GET /slack/connect/{token:str}": Line(404, 404, None, None, None, 404, 404, path="/slack/connect/none"),
+    "POST /slack/connect/{token:str}/sign-in": Line(
+        404, 404, None, None, 403, 404, 404, path="/slack/connect/none/sign-in"
+    ),
+    "POST /slack/connect/{token:str}/ask": Line(
+        401, 401, None, None, 403, 404, 404, path="/slack/connect/none/ask"
+    ),
+    "POST /slack/connect/{token:str}/confirm": Line(
+        401, 401, None, None, 403, 404, 404, path="/slack/connect/none/confirm"
+    ),
     "GET /c/{slug:str}/join-requests": page(lacking=404, unknown_path="/c/no-such-club"),
     "GET /requests": ACCOUNT_PAGE,
     # Somebody else's request is nobody's; that one's own is withdrawn is test_invite_pages' business.

@@ -18,8 +18,8 @@ from slack_sdk.signature import SignatureVerifier
 
 from lastcall.errors import LastcallError, NotFound, Unavailable
 
-CALL_TIMEOUT = timedelta(seconds=10)
-"""For one call, its thread's wait included. A delivery may take longer, so a slow Slack is found here."""
+CALL_TIMEOUT = timedelta(seconds=8)
+"""For one call, its thread's wait included. A delivery is given a little longer, so a slow Slack is found here."""
 THREADS = 4
 """Calls at once. What a hanging Slack holds is these threads, and nothing that the rest of the house needs."""
 SCOPES = "commands,chat:write"

@@ -23,7 +23,7 @@ from lastcall.access.slack.vault import Vault
 from lastcall.clock import SYSTEM_CLOCK, Clock
 from lastcall.clubs.activity import System, log
 from lastcall.clubs.permissions import Permission
-from lastcall.clubs.policy import require, require_open
+from lastcall.clubs.policy import require, require_open, require_staff
 from lastcall.clubs.tables import Club, StaffRole
 from lastcall.db.database import Database
 from lastcall.db.ids import decode_id, encode_id, new_id
@@ -63,8 +63,8 @@ class SlackView:
 
 
 async def slack_of(tx: Reader, actor: Actor, club_id: UUID) -> SlackView | None:
-    """The club's workspace, for whoever may invite staff (``manage_staff``)."""
-    await require(tx, actor, club_id, Permission.MANAGE_STAFF, scope=Scope.READ)
+    """The club's workspace, for its staff."""
+    await require_staff(tx, actor, club_id, scope=Scope.READ)
     row = (
         await tx.execute(
             select(
@@ -127,6 +127,7 @@ async def finish_install(
     take, ``Unavailable`` when Slack does not answer, ``Conflict`` for another club's workspace, and what
     ``begin_install`` raises.
     """
+    actor.require_scope(Scope.ACCESS)
     club_id, role_id = _opened(slack, actor, state, browser, clock)
     async with db.read() as tx:
         await _judge(tx, actor, club_id, role_id)

@@ -282,13 +282,17 @@ async def _hold(tx: Transaction, actor: Actor, token: str) -> tuple[UUID, Row[An
     club_id = _club_of(token)
     await hold_gate(tx, club_id)
     await take_turn(tx, club_id, actor.person_id)
+    await _hold_workspace(tx, club_id)
+    await lock_link(tx, club_id, token)
+    return club_id, await _read(tx, club_id, token)
+
+
+async def _hold_workspace(tx: Transaction, club_id: UUID) -> None:
     await tx.execute(
         select(SlackInstallation.id)
         .where(SlackInstallation.club_id == club_id)
         .with_for_update(read=True, key_share=True)
     )
-    await lock_link(tx, club_id, token)
-    return club_id, await _read(tx, club_id, token)
 
 
 async def _read(tx: Reader, club_id: UUID, token: str) -> Row[Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from litestar import Response, get, post
 from litestar.datastructures import Cookie
 from litestar.di import NamedDependency
-from litestar.params import FromPath, FromQuery
+from litestar.params import FromPath
 from litestar.response import Redirect
 
 from lastcall.access.limits import INVITE_LOOKUPS
@@ -64,13 +64,11 @@ async def leave_for_slack(
 
 @get("/slack/installed", opt=access(Access.SIGNED_IN))
 async def come_back(
-    request: PageRequest,
-    web: NamedDependency[Web],
-    visitor: NamedDependency[Visitor],
-    code: FromQuery[str] = "",
-    state: FromQuery[str] = "",
+    request: PageRequest, web: NamedDependency[Web], visitor: NamedDependency[Visitor]
 ) -> Response[str] | Redirect:
     """Slack's answer. It is an address that anybody can write, so nothing in it is believed."""
+    query = request.query_params
+    code, state = query.get("code", ""), query.get("state", "")
     browser = browser_hash(visitor.form_key)
     try:
         slug = await finish_install(web.database, _app(web), visitor.actor, code, state, browser)
@@ -96,7 +94,7 @@ async def let_go(
     async with web.database.read() as tx:
         page = await club_page(tx, visitor, slug)
     await unlink(web.database, visitor.actor, page.club.id)
-    return go_to(f"/c/{slug}/messages")
+    return go_to(f"/c/{slug}/slack")
 
 
 @get("/slack/connect/{token:str}", opt=access(Access.PUBLIC))

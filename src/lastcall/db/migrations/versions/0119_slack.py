@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "0119_slack"
-down_revision = "0116_spending"
+down_revision = "0122_forgotten_addresses"
 branch_labels = None
 depends_on = None
 
