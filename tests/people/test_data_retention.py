@@ -48,6 +48,14 @@ ROWS = {
     " select c.id, gen_random_uuid(), sha256(uuid_send(gen_random_uuid())), $2, $1 from clubs c returning club_id, id)"
     " insert into join_requests (club_id, id, invite_id, subject_kind, email, status, decided_at)"
     " select club_id, id, id, 'person', 'a@example.org', 'rejected', $1 from i",
+    "slack_links": "with s as (insert into slack_installations"
+    " (club_id, id, team_id, team_name, token_sealed, role_id, installed_by)"
+    " select club_id, gen_random_uuid(), 'T', 'x', 'x', min(id::text)::uuid, $2 from staff_roles group by club_id"
+    " on conflict (club_id) do update set team_name = 'y' returning club_id, id)"
+    " insert into slack_links"
+    " (club_id, id, installation_id, slack_user_id, slack_name, token_hash, request_hash, expires_at)"
+    " select club_id, gen_random_uuid(), id, 'U', 'x', sha256(uuid_send(gen_random_uuid())),"
+    " sha256(uuid_send(gen_random_uuid())), $1 from s",
     "deliveries": "insert into deliveries"
     " (club_id, id, kind, channel, person_id, dedup, data, state, created_at, ended_at)"
     " select c.id, gen_random_uuid(), 'x', 'app', $2, gen_random_uuid()::text, '{}', 'delivered', $1, $1 from clubs c",

@@ -146,7 +146,7 @@ async def test_from_a_command_to_a_request_that_waits(
     assert signed_out.status_code == 200
     assert "Night people" in signed_out.text
     assert "Your mail address" in signed_out.text
-    guest = visit("other")
+    guest = visit("stranger")
     page = (await guest.get(link)).text
     assert "robin" in page
     assert "Ask to join" in page
@@ -159,7 +159,7 @@ async def test_from_a_command_to_a_request_that_waits(
         "select j.person_id from join_requests j join invites i on (i.club_id, i.id) = (j.club_id, j.invite_id)"
         " where i.source = 'slack'"
     )
-    assert [row["person_id"] for row in waiting] == [world.actors["other"].person_id]
+    assert [row["person_id"] for row in waiting] == [world.actors["stranger"].person_id]
 
 
 async def test_staff_say_that_it_is_them_and_let_it_go_again(

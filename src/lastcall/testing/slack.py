@@ -54,7 +54,7 @@ class SlackDouble:
         await self._server.wait_closed()
 
     @property
-    def settings(self) -> dict[str, str]:
+    def settings(self) -> dict[str, Any]:
         """What makes a server use it."""
         return {
             "slack_client_id": CLIENT_ID,

@@ -22,6 +22,7 @@ CALL_TIMEOUT = timedelta(seconds=8)
 """For one call, its thread's wait included. A delivery is given a little longer, so a slow Slack is found here."""
 THREADS = 4
 """Calls at once. What a hanging Slack holds is these threads, and nothing that the rest of the house needs."""
+TIMESTAMP_LENGTH = 12  # digits of seconds since 1970; Slack's have ten until the year 2286
 SCOPES = "commands,chat:write"
 
 _UNREACHABLE = frozenset({
@@ -54,9 +55,13 @@ class SlackApi:
         """Whether Slack signed this body within the last five minutes."""
         timestamp = headers.get("x-slack-request-timestamp", "")
         signature = headers.get("x-slack-signature", "")
-        if not (timestamp.isascii() and timestamp.isdigit() and signature.isascii()):
+        is_time = timestamp.isascii() and timestamp.isdigit() and len(timestamp) <= TIMESTAMP_LENGTH
+        if not (is_time and signature.isascii()):
             return False
-        return self._verifier.is_valid(body, timestamp, signature)
+        try:
+            return self._verifier.is_valid(body, timestamp, signature)
+        except UnicodeDecodeError:  # Slack's bodies are text.
+            return False
 
     def install_address(self, redirect: str, state: str) -> str:
         """Where somebody puts the app into their workspace."""
