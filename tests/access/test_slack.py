@@ -117,6 +117,22 @@ async def test_a_pending_request_of_the_same_address_is_found_whoever_made_it(
     assert len(await door.requests()) == 1
 
 
+async def test_whoever_has_an_address_now_is_not_taken_for_whoever_asked_under_it(
+    db: Database, workspace: Workspace
+) -> None:
+    door = workspace.door
+    await request_access(db, door.guest, await workspace.link())
+    other = await person(db, "other")
+    await db.pool.execute(
+        "update join_requests set email = $2 where club_id = $1", door.club_id, await email_of(db, other)
+    )
+    assert await request_access(db, other, await workspace.link("U2")) is Asked.PENDING
+    assert {row["person_id"]: row["email"] for row in await door.requests()} == {
+        door.guest.person_id: await email_of(db, other),
+        other.person_id: None,
+    }
+
+
 async def test_the_request_is_archived_on_time_though_its_invite_was_expired_from_birth(
     db: Database, workspace: Workspace
 ) -> None:

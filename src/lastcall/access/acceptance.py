@@ -265,29 +265,36 @@ def _is_bound_to(invite: Row[Any], person: Row[Any]) -> bool:
 async def _ask(
     db: Database, tx: Transaction, invite: Row[Any], person: Row[Any]
 ) -> tuple[UUID, RequestStatus]:
-    """The request that now waits: a new one, or the one of theirs that waits already, untouched (ACC-12).
-
-    Theirs is one that they made, or that their address alone made. Where somebody else asked who had the address
-    before them, theirs says nothing of it: a club has one waiting request an address (ACC-15).
-    """
+    """The request that now waits: a new one, or the one of theirs that waits already, untouched (ACC-12)."""
     email = person.email if person.email_verified_at is not None else None
-    same = or_(JoinRequest.person_id == person.id, func.lower(JoinRequest.email) == func.lower(email))
+    mine, email = await waiting_request(tx, invite.club_id, person.id, email)
+    if mine is not None:
+        await mark_accepted(tx, invite.club_id, invite.id, person.id, mine)
+        return mine, RequestStatus.PENDING
+    subject = PersonSubject(person.id, email)
+    return await record_join_request(db, invite.club_id, invite.id, subject), RequestStatus.PENDING
+
+
+async def waiting_request(
+    tx: Reader, club_id: UUID, person_id: UUID, email: str | None
+) -> tuple[UUID | None, str | None]:
+    """The request of this person that waits: one that they made, or that their verified address alone made. With it
+    the address that a new one may carry.
+
+    Where somebody else asked who had the address before them, that is null and theirs says nothing of it: a club has
+    one waiting request an address (ACC-15).
+    """
+    same = or_(JoinRequest.person_id == person_id, func.lower(JoinRequest.email) == func.lower(email))
     found = await tx.execute(
         select(JoinRequest.id, JoinRequest.person_id).where(
-            JoinRequest.club_id == invite.club_id,
+            JoinRequest.club_id == club_id,
             JoinRequest.status == "pending_approval",
             JoinRequest.subject_kind == "person",
             same,
         )
     )
     waiting = {row.person_id: row.id for row in found.all()}
-    mine = waiting.get(person.id) or waiting.get(None)
-    if mine is not None:
-        await mark_accepted(tx, invite.club_id, invite.id, person.id, mine)
-        return mine, RequestStatus.PENDING
-    email = None if waiting else email
-    subject = PersonSubject(person.id, email)
-    return await record_join_request(db, invite.club_id, invite.id, subject), RequestStatus.PENDING
+    return waiting.get(person_id) or waiting.get(None), None if waiting else email
 
 
 async def _replay(db: Database, actor: Actor, invite: Row[Any], made: Row[Any]) -> Acceptance:

@@ -12,13 +12,14 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Row, delete, func, insert, or_, select, text, update
+from sqlalchemy import Row, delete, insert, select, text, update
 from sqlalchemy.dialects.postgresql import insert as insert_once
 
+from lastcall.access.acceptance import waiting_request
 from lastcall.access.invites import INVITE_DIRECTORY
-from lastcall.access.requests import PersonSubject, RequestStatus, record_join_request
+from lastcall.access.requests import PersonSubject, record_join_request
 from lastcall.access.slack.tables import SlackInstallation, SlackLink, SlackPerson
-from lastcall.access.tables import Invite, JoinRequest
+from lastcall.access.tables import Invite
 from lastcall.clubs.activity import log
 from lastcall.clubs.gates import hold_gate
 from lastcall.clubs.policy import standing
@@ -133,7 +134,7 @@ async def preview_link(tx: Reader, token: str, viewer: Actor | None) -> LinkPrev
     is_staff = person_id is not None and (await standing(tx, club_id, person_id)).is_staff
     waiting = None
     if person_id is not None and not is_staff:
-        waiting = await _waiting(tx, club_id, person_id, await _verified_email(tx, person_id))
+        waiting, _ = await waiting_request(tx, club_id, person_id, await _verified_email(tx, person_id))
     return LinkPreview(
         club_id=club_id,
         club_name=link.name,
@@ -162,7 +163,8 @@ async def request_access(db: Database, actor: Actor, token: str) -> Asked:
             raise link_unknown()
         if (await standing(tx, club_id, actor.person_id)).is_staff:
             return Asked.MEMBER
-        if await _waiting(tx, club_id, actor.person_id, email) is None:
+        waiting, email = await waiting_request(tx, club_id, actor.person_id, email)
+        if waiting is None:
             invite_id = await _make_invite(tx, club_id, link)
             await record_join_request(db, club_id, invite_id, PersonSubject(actor.person_id, email))
     return Asked.PENDING
@@ -350,19 +352,6 @@ async def _linked(tx: Reader, club_id: UUID, slack_user_id: str) -> UUID | None:
     found: UUID | None = await tx.scalar(
         select(SlackPerson.person_id).where(
             SlackPerson.club_id == club_id, SlackPerson.slack_user_id == slack_user_id
-        )
-    )
-    return found
-
-
-async def _waiting(tx: Reader, club_id: UUID, person_id: UUID, email: str | None) -> UUID | None:
-    """The request that is looked for before one is made: of this person, or of their address."""
-    found: UUID | None = await tx.scalar(
-        select(JoinRequest.id).where(
-            JoinRequest.club_id == club_id,
-            JoinRequest.status == RequestStatus.PENDING,
-            JoinRequest.subject_kind == "person",
-            or_(JoinRequest.person_id == person_id, func.lower(JoinRequest.email) == func.lower(email)),
         )
     )
     return found
