@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.matrix.cases import Who, row
+from tests.matrix.cases import Case, Who, row
 from tests.matrix.world import World
 
 from lastcall.access.agents import queries, service
@@ -15,13 +15,20 @@ from lastcall.people.scopes import Scope
 NEEDS = Permission.MANAGE_AGENTS
 
 
-def command(function: Any) -> Any:
+def by_its_sight(case: Case) -> str | None:
+    """The agent reads the inbox, so that its key is made by somebody who may see join requests themselves."""
+    manages = NEEDS in case.permissions and Permission.DECIDE_ACCESS not in case.permissions
+    return "grant_not_yours" if manages and case.is_staff and case.has(Scope.ACCESS) else None
+
+
+def command(function: Any, **other: Any) -> Any:
     return row(
         function,
         Who.STAFF,
         Scope.ACCESS,
         lambda w, _, a: function(w.db, a, w.club_id, w.agent.agent_id),
         NEEDS,
+        **other,
     )
 
 
@@ -49,18 +56,11 @@ AGENTS = [
             service.block_agent,
             service.unblock_agent,
             service.take_responsibility,
-            service.rotate_key,
             service.revoke_keys,
         )
     ),
+    command(service.rotate_key, special=by_its_sight),
     # It never asked at a door, so that there is nothing to renew.
-    row(
-        service.refresh_claim,
-        Who.STAFF,
-        Scope.ACCESS,
-        lambda w, _, a: service.refresh_claim(w.db, a, w.club_id, w.agent.agent_id),
-        NEEDS,
-        answer="key_claimed",
-    ),
+    command(service.refresh_claim, special=by_its_sight, answer="key_claimed"),
     row(queries.keys_of, Who.STAFF, Scope.READ, of_agent(queries.keys_of), NEEDS),
 ]
