@@ -54,6 +54,11 @@ LINES: dict[str, AgentLine] = {
     ),
     "GET /agent/decisions/{decision_id}": AgentLine(AgentGrant.ASK, 404),
     "POST /agent/decisions/{decision_id}/cancel": AgentLine(AgentGrant.ASK, 404),
+    "POST /agent/archive-proposals": AgentLine(
+        AgentGrant.PROPOSE_ARCHIVE,
+        404,
+        body={"items": [{"kind": "join_request", "id": NOBODY, "retentionVersion": 0}]},
+    ),
     "POST /agent/runs": AgentLine(
         AgentGrant.REPORT_RUNS,
         200,

@@ -9,9 +9,13 @@ from uuid import UUID
 import pytest
 from tests.web.conftest import Site, Visitor, World, user
 
+from lastcall.access.agents.policy import AS_READER
 from lastcall.db.ids import encode_id
 from lastcall.decisions.approvals.asking import Ask, Carried, ask_approval
+from lastcall.decisions.inbox.proposed import proposed_items
 from lastcall.decisions.questions.asking import Option, Question, ask_decision
+from lastcall.decisions.retention.kinds.approval import APPROVAL
+from lastcall.decisions.retention.proposals import Proposed, propose_archive
 from lastcall.decisions.runs.service import Report, RunStatus, report_run
 from lastcall.events.fields import EventFields
 from lastcall.events.queries import Publication
@@ -19,6 +23,7 @@ from lastcall.events.services.write import create_event
 from lastcall.events.times import Timed
 from lastcall.people.actor import AgentActor
 from lastcall.testing.agents import let_in_agent
+from lastcall.web.fields import known_id
 
 Visit = Callable[..., Visitor]
 CLUB = "/c/night-shift"
@@ -137,6 +142,22 @@ async def test_a_decision_is_made_by_one_of_its_options(
     assert "Later it is." in shown
     assert "Your choice" not in shown
     assert (await visit("staff").client.get(f"{CLUB}/{place}")).status_code == 404
+
+
+async def test_an_archive_proposal_names_what_it_is_about(
+    world: World, porter: AgentActor, visit: Visit
+) -> None:
+    approval_id = known_id(await asked(world, porter))
+    await world.db.pool.execute("update approvals set activity_at = activity_at - interval '60 days'")
+    item = Proposed(APPROVAL, approval_id, 0, "Nobody <cares>.")
+    made = encode_id(await propose_archive(world.db, porter, world.club_id, [item]))
+    shown = (await visit("owner").client.get(f"{CLUB}/decisions/{made}")).text
+    for words in ("What would be archived", "Hire a &lt;host&gt;", "Nobody &lt;cares&gt;."):
+        assert words in shown
+    async with world.db.read() as tx:
+        body = {"items": [{"kind": "approval", "id": encode_id(approval_id), "reason": ""}]}
+        (hidden,) = await proposed_items(tx, AS_READER, world.club_id, body)
+    assert (hidden.title, hidden.page) == (None, None)
 
 
 async def test_a_failed_run_has_a_page_with_what_went_wrong(

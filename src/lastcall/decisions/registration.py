@@ -15,8 +15,10 @@ from lastcall.decisions.deliveries import registration as deliveries
 from lastcall.decisions.inbox import registration as inbox
 from lastcall.decisions.personal import SOURCES
 from lastcall.decisions.questions import personal as questions
+from lastcall.decisions.questions.actions import offer_action
 from lastcall.decisions.retention.due import announce, gone, refresh
 from lastcall.decisions.retention.kinds.join_request import JOIN_REQUEST
+from lastcall.decisions.retention.proposals import ArchiveProposal
 from lastcall.decisions.retention.refreshes import club_changed
 from lastcall.decisions.runs.retained import RULES
 from lastcall.people.data_retention import keep
@@ -35,6 +37,7 @@ def register() -> None:
     keep(*RULES)
     deliveries.register()
     inbox.register()
+    offer_action(ArchiveProposal())
     on_join_request_coming(JOIN_REQUEST_COMING)
     on_join_requests_changed(JOIN_REQUESTS_CHANGED)
     on_join_requests_going(JOIN_REQUESTS_GOING)

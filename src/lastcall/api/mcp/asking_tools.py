@@ -132,6 +132,14 @@ TOOLS: tuple[AgentTool[Any], ...] = (
         reads=True,
     ),
     AgentTool(
+        name="propose_archive",
+        words="Ask the club's staff to archive items of your inbox that have waited long, all of them or nothing.",
+        asked=asks.NewProposal,
+        run=lambda db, agent, asked: asks.propose_my_archive.fn(db=db, agent=agent, data=asked),
+        grant=AgentGrant.PROPOSE_ARCHIVE,
+        repeats=True,
+    ),
+    AgentTool(
         name="report_run",
         words="Say that a run of yours began, or how it ended. A failed one is shown to the staff until a newer run on"
         " the same thread begins.",

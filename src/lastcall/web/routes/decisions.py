@@ -12,9 +12,11 @@ from litestar.response import Redirect
 from lastcall.clubs.permissions import Permission
 from lastcall.db.cursor import cut, read_cursor
 from lastcall.decisions.approvals.queries import Which
+from lastcall.decisions.inbox.proposed import proposed_items
 from lastcall.decisions.questions.asking import DecisionStatus, cancel_decision
 from lastcall.decisions.questions.deciding import decide
 from lastcall.decisions.questions.queries import LISTING, decisions_page, one_decision
+from lastcall.decisions.retention.proposals import ARCHIVE_PROPOSAL
 from lastcall.decisions.runs import queries as runs
 from lastcall.decisions.runs.service import RunStatus
 from lastcall.errors import Conflict, Invalid, LastcallError, NotAllowed
@@ -146,6 +148,9 @@ async def _page(
     async with web.database.read() as tx:
         page = await club_page(tx, visitor, slug)
         one = await one_decision(tx, visitor.actor, page.club.id, known_id(decision_id))
+        proposed = None
+        if one.action_name == ARCHIVE_PROPOSAL and one.action_body is not None:
+            proposed = await proposed_items(tx, page.standing, page.club.id, one.action_body)
     typed = typed or {}
     return web.pages.show(
         request,
@@ -157,6 +162,7 @@ async def _page(
         look=LOOKS[one.status],
         note=typed.get("note", ""),
         chosen=typed.get("option", ""),
+        proposed=proposed,
         problem=problem,
     )
 

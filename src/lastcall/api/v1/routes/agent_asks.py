@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from litestar import get, post
 from litestar.di import NamedDependency
 from litestar.params import JSONBody
+from msgspec import Meta
 
 from lastcall.api.v1.answers import answers
 from lastcall.api.v1.decision_shapes import (
@@ -27,7 +30,7 @@ from lastcall.api.v1.decision_shapes import (
 from lastcall.api.v1.paging import CURSOR, After, Limit
 from lastcall.api.v1.requests import FOR_AGENTS
 from lastcall.api.v1.routes.approvals import Resubmitted
-from lastcall.api.v1.shapes import Input, PathId, known
+from lastcall.api.v1.shapes import Id, Input, PathId, known
 from lastcall.db.cursor import read_cursor
 from lastcall.db.database import Database
 from lastcall.db.ids import encode_id
@@ -35,6 +38,8 @@ from lastcall.decisions.approvals import asking
 from lastcall.decisions.approvals import queries as approvals
 from lastcall.decisions.questions import queries as decisions
 from lastcall.decisions.questions.asking import ask_decision, cancel_decision
+from lastcall.decisions.retention.kinds import kind_named
+from lastcall.decisions.retention.proposals import Proposed, propose_archive
 from lastcall.decisions.runs.service import Report, RunStatus, report_run
 from lastcall.people.actor import AgentActor
 
@@ -54,6 +59,21 @@ class ReportedRun(Input, frozen=True):
     status: RunStatus
     detail: str | None = None
     error: str | None = None
+
+
+class ProposedItem(Input, frozen=True):
+    """One item of your inbox: `retentionVersion` is the version of its `retention` there."""
+
+    kind: str
+    id: Id
+    retention_version: Annotated[int, Meta(ge=0)]
+    reason: str = ""
+
+
+class NewProposal(Input, frozen=True):
+    """1 to 100 items, each idle for 30 days or for half of the club's days where that is less."""
+
+    items: list[ProposedItem]
 
 
 @get("/agent/approvals", tags=TAGS, opt=FOR_AGENTS, responses=answers(409))
@@ -175,6 +195,19 @@ async def cancel_my_decision(
     await cancel_decision(db, agent, agent.club_id, known(decision_id))
 
 
+@post("/agent/archive-proposals", tags=TAGS, opt=FOR_AGENTS, responses=answers(404, 409, body=True))
+async def propose_my_archive(
+    db: NamedDependency[Database], agent: NamedDependency[AgentActor], data: JSONBody[NewProposal]
+) -> Made:
+    """Ask the staff to archive what has waited long, all of it or nothing, as you saw it in the inbox. Needs the grants
+    `read_inbox` and `propose_archive`. The answer is the id of a decision; the same proposal again is the same one.
+    """
+    items = [
+        Proposed(kind_named(one.kind), known(one.id), one.retention_version, one.reason) for one in data.items
+    ]
+    return Made(id=encode_id(await propose_archive(db, agent, agent.club_id, items)))
+
+
 @post("/agent/runs", status_code=200, tags=TAGS, opt=FOR_AGENTS, responses=answers(409, body=True))
 async def report_my_run(
     db: NamedDependency[Database], agent: NamedDependency[AgentActor], data: JSONBody[ReportedRun]
@@ -196,5 +229,6 @@ HANDLERS = (
     ask_for_my_decision,
     my_decision,
     cancel_my_decision,
+    propose_my_archive,
     report_my_run,
 )
