@@ -38,6 +38,7 @@ WITHIN_A_COMMAND = {
     "decisions.approvals.rows.write": "the one way in which an approval is written; its callers ask",
     "decisions.questions.actions.Action.apply": "the form of what decisions do",
     "decisions.questions.asking.end": "the one way in which a decision ends; its callers ask",
+    "decisions.retention.proposals.ArchiveProposal.apply": "within the transaction of a decision, and asks",
     "decisions.retention.controls.revive_in": "within a transaction that asked who may",
     "decisions.retention.write.change": "the one way in which retention is written; its callers ask",
     "decisions.effects.Effect.apply": "the form of what approvals do",

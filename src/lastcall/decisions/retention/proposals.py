@@ -89,7 +89,7 @@ class ArchiveProposal:
                     Decision.club_id == club_id, Decision.id == decision_id
                 )
             )
-            await accept_proposal(tx, decider, club_id, agent_id, body)
+            await _accept(tx, decider, club_id, agent_id, body)
         return {"archived": len(body["items"])}
 
 
@@ -137,7 +137,7 @@ async def lock_proposed(tx: Transaction, club_id: UUID, body: Mapping[str, Any])
         )
 
 
-async def accept_proposal(
+async def _accept(
     tx: Transaction, actor: Actor, club_id: UUID, agent_id: UUID, body: Mapping[str, Any]
 ) -> None:
     """Archive all that was proposed, or raise. The items are locked already, and the club's gate is held.
