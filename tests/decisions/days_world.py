@@ -26,6 +26,8 @@ from lastcall.decisions.retention.sweep import retention_owner
 
 DAY, HOUR = timedelta(days=1), timedelta(hours=1)
 USES = 100
+ROUNDING = timedelta(microseconds=5)
+"""A wake may be late by as much: a process reads its boot-time clock as a float."""
 TURNS = 12
 """Of the event loop, after which a scheduler that was woken has begun what it will do."""
 
@@ -125,7 +127,7 @@ class Days:
         """Time goes on, from one wake of the process to the next; the model says what that archives."""
         while self.clock.wall() < moment:
             wake = None if self._scheduler is None else self._scheduler.earliest_wake()
-            await self._leap_to(moment if wake is None else min(moment, wake.at))
+            await self._leap_to(moment if wake is None else min(moment, self.clock.wall() + wake.delay))
             await self.rest()
         self.did["archived by itself"] += self.model.go_to(moment)
 
@@ -213,8 +215,8 @@ class Days:
         """The process is stopped, at times in the middle of its work, and is away for up to two weeks."""
         assert self._scheduler is not None
         wake = self._scheduler.earliest_wake()
-        if wake is not None and wake.at < self.clock.wall() + DAY and self.random.random() < 0.5:
-            moment = wake.at
+        if wake is not None and wake.delay < DAY and self.random.random() < 0.5:
+            moment = self.clock.wall() + wake.delay
             await self._leap_to(moment)
             for _ in range(self.random.randrange(8)):
                 await asyncio.sleep(0)
@@ -271,6 +273,7 @@ class Days:
             assert {row["id"] for row in rows} == mine.keys()
             for row in rows:
                 item = mine[row["id"]]
+                self._agree(item, row["archived_at"])
                 said = (
                     not item.is_decided,
                     item.is_kept,
@@ -290,6 +293,11 @@ class Days:
                     row["is_archived"],
                 )
                 assert stored == said, f"{item} is stored as {dict(row)}"
+
+    def _agree(self, item: Item, archived_at: datetime | None) -> None:
+        """Take an archive's moment as it is stored, where it is no earlier than the model's and within the rounding."""
+        if item.archived_at and archived_at and timedelta(0) <= archived_at - item.archived_at <= ROUNDING:
+            item.archived_at = archived_at
 
     async def forget_the_past(self) -> None:
         """What is decided is checked and taken out, so that ten thousand days take no longer each than ten."""
