@@ -117,6 +117,7 @@ def test_without_taking_them_out_every_one_of_them_would_be_shown() -> None:
 COOKIE = "authcookie_0a1b2c3d"
 ASKING = """
 import asyncio, logging
+import httpx2
 from lastcall.cli import logs
 from lastcall.clock import SYSTEM_CLOCK
 from lastcall.vrchat.cookies import Cookies
@@ -130,26 +131,33 @@ async def answer(reader, writer):
     )
     await writer.drain()
 
+async def by_the_library(url):
+    async with httpx2.AsyncClient(trust_env=False) as client:
+        assert (await client.get(url)).cookies["auth"] == "{cookie}"
+
+async def by_the_collector(url):
+    cookies = Cookies()
+    transport = Transport(url, "Lastcall/1 tester@example.org", cookies, SYSTEM_CLOCK)
+    await transport.exchange("GET", "/config")
+    await transport.close()
+    assert cookies.header() == "auth={cookie}"
+
 async def main():
     async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
-        url = "http://127.0.0.1:%d" % server.sockets[0].getsockname()[1]
-        cookies = Cookies()
-        transport = Transport(url, "Lastcall/1 tester@example.org", cookies, SYSTEM_CLOCK)
-        await transport.exchange("GET", "/config")
-        await transport.close()
-        assert cookies.header() == "auth={cookie}"
+        await {way}("http://127.0.0.1:%d" % server.sockets[0].getsockname()[1])
 
 {twin}
 logs.set_up_logs()
 logging.getLogger({lowered!r}).setLevel(logging.DEBUG)
 asyncio.run(main())
 """
+UNGUARDED = "logs.QUIET = ()\nlogs.redact = lambda line: line"
 
 
-def said_of_a_call(lowered: str, twin: str = "") -> str:
-    """What is written while VRChat sets a session's cookie, with the level of that logger at DEBUG."""
+def said_of_a_call(lowered: str, twin: str = "", *, way: str = "by_the_library") -> str:
+    """What is written while an answer sets a session's cookie, with the level of that logger at DEBUG."""
     return subprocess.run(
-        [sys.executable, "-c", ASKING.format(cookie=COOKIE, lowered=lowered, twin=twin)],
+        [sys.executable, "-c", ASKING.format(cookie=COOKIE, lowered=lowered, twin=twin, way=way)],
         env={"PATH": os.environ["PATH"], "PYTHONPATH": str(SOURCE)},
         capture_output=True,
         text=True,
@@ -173,4 +181,10 @@ def test_no_lowered_level_shows_a_cookie(twin: str) -> None:
 
 def test_without_both_a_lowered_level_would_show_it() -> None:
     """The twin."""
-    assert COOKIE in said_of_a_call("", "logs.QUIET = ()\nlogs.redact = lambda line: line")
+    assert COOKIE in said_of_a_call("", UNGUARDED)
+
+
+def test_a_call_to_vrchat_says_nothing_of_its_head_to_any_logger() -> None:
+    shown = said_of_a_call("", UNGUARDED, way="by_the_collector")
+    assert "selector" in shown
+    assert COOKIE not in shown

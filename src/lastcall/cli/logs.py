@@ -21,8 +21,8 @@ _TRACES = structlog.processors.ExceptionRenderer(
 )
 
 QUIET = ("httpcore2",)
-"""Loggers that write whole heads of answers at DEBUG, the cookies of VRChat's sessions among them: they say no more
-than WARNING, whatever the level of the others is."""
+"""Loggers that write whole heads of answers at DEBUG, cookies and keys among them: they say no more than WARNING,
+whatever the level of the others is."""
 
 
 def set_up_logs() -> None:

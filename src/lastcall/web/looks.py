@@ -243,6 +243,8 @@ OWNERS: dict[str, str] = {
     "epoch_cleanup": "Rejects what was not sent before a disconnect",
     "read_expiry": "Deletes what was read from VRChat for a screen",
     "retention_refresh": "Derives anew when the items of a changed club are archived",
+    "decision_expiry": "Ends decisions that nobody took in time",
+    "budget_months": "Lets go on at a new month what a budget of the old one stopped",
     "deliveries": "Tells people by mail and Slack what became of their matters",
     "retention_reminder": "Reminds who may decide of what is about to be archived",
     "retention_digest": "Tells who may decide what was archived",
