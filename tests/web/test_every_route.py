@@ -206,6 +206,7 @@ def unknown_path(line: Line, key: str) -> str:
     return method_path + ("?revision=1" if key.startswith("GET") and "cancel" in key else "")
 
 
+@pytest.mark.timeout(300)  # one walk over all of the pages' routes
 async def test_every_route_answers_every_wrong_way_as_its_line_says(
     world: World, site: Site, visit: Callable[..., Visitor], ids: dict[str, str]
 ) -> None:
