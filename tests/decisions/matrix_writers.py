@@ -20,6 +20,7 @@ from lastcall.access.deciding import (
 )
 from lastcall.access.invites import InviteKind, create_invite
 from lastcall.access.requests import AgentSubject, PersonSubject, record_join_request
+from lastcall.access.slack.linking import Issued, issue_link, request_access
 from lastcall.clubs.activity import System
 from lastcall.clubs.gates import bump_gate
 from lastcall.clubs.life import (
@@ -36,9 +37,14 @@ from lastcall.clubs.service import ClubFields, edit_club
 from lastcall.db.database import Database
 from lastcall.decisions.approvals.asking import Ask, ask_approval, resubmit, withdraw
 from lastcall.decisions.approvals.deciding import approve, reject, request_revision
+from lastcall.decisions.questions.deciding import decide
 from lastcall.decisions.retention.controls import archive, keep, revive, unkeep
 from lastcall.decisions.retention.due import refresh
 from lastcall.decisions.retention.kinds.approval import APPROVAL
+from lastcall.decisions.retention.kinds.join_request import JOIN_REQUEST
+from lastcall.decisions.retention.proposals import ARCHIVE, Proposed, propose_archive
+from lastcall.people.tokens import new_token, token_hash
+from lastcall.testing.agents import let_in_agent
 
 Act: TypeAlias = Callable[[Database], Awaitable[object]]
 Prepare: TypeAlias = Callable[[House], Awaitable[Act]]
@@ -100,6 +106,34 @@ async def _is_let_in(house: House) -> Act:
 async def _moves(house: House) -> Act:
     item = await _two(house.door)
     return lambda db: house.at(db).move(item)
+
+
+_WORKSPACE = """
+    with team as (
+        insert into directory (kind, key, club_id) values ('slack_team', 'T1', $1) on conflict do nothing
+    )
+    insert into slack_installations (club_id, id, team_id, team_name, token_sealed, role_id, installed_by)
+    values ($1, gen_random_uuid(), 'T1', 'Team', '', $2, $3) on conflict do nothing
+"""
+
+
+async def _asks_by_slack(house: House) -> Act:
+    await house.raw.execute(_WORKSPACE, house.club_id, house.role, house.owner.person_id)
+    guest = await house.guest()
+    issued = await issue_link(house.db, "T1", "U1", "guest", token_hash(new_token()))
+    assert isinstance(issued, Issued)
+    return lambda db: request_access(db, guest, issued.token)
+
+
+async def _proposes(house: House) -> Act:
+    door, desk = house.at(house.db), house.at(house.db, Desk)
+    agent, _ = await let_in_agent(house.db, house.club_id, house.owner.person_id)
+    items = [
+        Proposed(JOIN_REQUEST, await _two(door), 0, "Old."),
+        Proposed(APPROVAL, await _two(desk), 0, "Old."),
+    ]
+    proposal = await propose_archive(house.db, agent, house.club_id, items)
+    return lambda db: decide(db, house.owner, house.club_id, proposal, ARCHIVE)
 
 
 def _decides(decide: Callable[..., Awaitable[None]]) -> Prepare:
@@ -212,6 +246,7 @@ WRITERS: dict[str, Writer] = {
     "a request is rejected": Writer("ACC-04", _decides(reject_join_request), is_outermost=True),
     "a request is withdrawn": Writer("ACC-19", _withdraws, is_outermost=True),
     "a request is deleted": Writer("ACC-16", _decides(delete_join_request), is_outermost=True),
+    "somebody asks by Slack": Writer("ACC-05", _asks_by_slack, is_outermost=True),
     "a club is paused": Writer("ACC-06", _club(_pauses)),
     "a club goes on": Writer("ACC-06", _club(_resumes, _pauses)),
     "a club is archived": Writer("ACC-06", _club(_archives)),
@@ -230,6 +265,7 @@ WRITERS: dict[str, Writer] = {
             ("revived", revive, (archive,)),
         )
     },
+    "a proposal is accepted": Writer("ACC-08", _proposes),
     "an approval is asked for": Writer("ACC-19", _asks),
     "an approval is asked for anew": Writer(
         "ACC-19",
