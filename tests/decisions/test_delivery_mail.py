@@ -26,11 +26,12 @@ from lastcall.deadlines.owner import Done
 from lastcall.decisions.deliveries import sending as sending_module
 from lastcall.decisions.deliveries.kinds import declare_kind
 from lastcall.decisions.deliveries.sending import ATTEMPTS_MOST, deliveries_owner, pause_after
+from lastcall.mail.limits import PER_ADDRESS, admit_asker
 from lastcall.mail.mailer import Mailer
 from lastcall.mail.messages import Mail
 from lastcall.mail.queries import mails
 from lastcall.mail.server import mail_server
-from lastcall.mail.states import MailState
+from lastcall.mail.states import OVER_LIMIT, MailState
 from lastcall.people.preferences import set_preferences
 from lastcall.testing.clock import TestClock
 from lastcall.testing.locks import wait_until_blocked
@@ -91,7 +92,7 @@ async def test_a_message_is_mailed_once_and_then_nothing_is_due(
 async def test_a_mail_server_that_refuses_is_asked_eight_times_with_growing_pauses(
     door: Door, sink: MailSink, test_clock: TestClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # The limit of an address is another matter: it too only puts a mail off.
+    # The limit of an address is another matter, see the test below.
     monkeypatch.setattr("lastcall.mail.mailer.admit_asker", no_limit)
     sink.refuse_rcpt = "450 not now"
     await tell(door)
@@ -113,6 +114,35 @@ async def test_a_mail_server_that_refuses_is_asked_eight_times_with_growing_paus
 
 async def no_limit(*_: object) -> None:
     """As many as a test needs."""
+
+
+async def test_a_mail_that_a_limit_holds_back_waits_for_its_end_and_loses_no_attempt(
+    door: Door, sink: MailSink, test_clock: TestClock
+) -> None:
+    for _ in range(PER_ADDRESS.count):
+        await admit_asker(door.db, OWNER, None, "test_told")
+    await tell(door)
+    async with sending(door, sink) as owner:
+        for held_back in range(1, 3):
+            await passes(owner)
+            await settled(door, *[MailState.FAILED] * held_back)
+            await test_clock.advance(MINUTE)
+            await passes(owner)
+            put_off = await row(door)
+            assert (put_off["state"], put_off["attempts"]) == ("pending", 0)
+            assert put_off["last_error"] == OVER_LIMIT
+            assert put_off["next_at"] == await test_clock.now() + PER_ADDRESS.per
+            await test_clock.set(put_off["next_at"])
+            if held_back == 1:
+                for _ in range(PER_ADDRESS.count):
+                    await admit_asker(door.db, OWNER, None, "test_told")
+        await passes(owner)
+        await sink.mail_to(OWNER)
+        await settled(door, MailState.FAILED, MailState.FAILED, MailState.SENT)
+        await test_clock.advance(MINUTE)
+        await passes(owner)
+    delivered = await row(door)
+    assert (delivered["state"], delivered["attempts"], len(sink.received)) == ("delivered", 1, 1)
 
 
 async def test_a_mail_that_is_refused_once_leaves_at_the_next_attempt(

@@ -28,7 +28,7 @@ from lastcall.mail.limits import admit_asker, admit_notice, admit_to_server
 from lastcall.mail.messages import Mail
 from lastcall.mail.server import MailServer
 from lastcall.mail.smtp import Attempt, Outcome
-from lastcall.mail.states import MailState
+from lastcall.mail.states import OVER_LIMIT, MailState
 
 HANDS = 4
 """Mails that are handed over at the same time."""
@@ -213,7 +213,7 @@ class Mailer:
 
     async def _refused(self, posted: _Posted) -> None:
         log.info("mail_over_limit", kind=posted.mail.kind)
-        await ledger.settle(self._db, posted.id, Outcome(MailState.FAILED, "over the limit"))
+        await ledger.settle(self._db, posted.id, Outcome(MailState.FAILED, OVER_LIMIT))
 
     async def _attempt(self, posted: _Posted) -> Outcome:
         """The one attempt that the mail's row stands for."""

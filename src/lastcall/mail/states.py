@@ -8,6 +8,8 @@ from enum import StrEnum
 UNKNOWN_AFTER = timedelta(hours=1)
 """A row that is still ``sending`` after this was left by a process that ended in between: its outcome is
 unknown. An attempt itself takes seconds."""
+OVER_LIMIT = "over the limit"
+"""The error of a mail that is ``FAILED`` because a limit held it back: no mail server was asked."""
 
 
 class MailState(StrEnum):

@@ -2,7 +2,8 @@
 
 A row is claimed before anything is sent, under its lock, so two processes cannot send it both. Mail keeps the house's
 rule: the claim and the row of the one attempt in the ledger of mail are committed together, the ledger says what became
-of it, and what may have left is never sent again. What certainly did not leave is tried again, eight times in all.
+of it, and what may have left is never sent again. What certainly did not leave is tried again, eight times in all; what
+a limit of mail held back waits until that limit begins anew, and this counts as none of them.
 """
 
 from __future__ import annotations
@@ -31,8 +32,9 @@ from lastcall.decisions.deliveries.kinds import Told, Words, kind_of
 from lastcall.decisions.deliveries.mails import message_mail
 from lastcall.decisions.deliveries.signals import DEAD, DELIVERIES, SEND_TIMEOUT
 from lastcall.errors import NotFound
+from lastcall.mail.limits import PER_ADDRESS, WHOLE_SERVER
 from lastcall.mail.mailer import Mailer
-from lastcall.mail.states import UNKNOWN_AFTER, MailState
+from lastcall.mail.states import OVER_LIMIT, UNKNOWN_AFTER, MailState
 from lastcall.people.preferences import wants_mail
 
 ATTEMPTS_MOST = 8
@@ -41,6 +43,8 @@ FIRST_PAUSE = timedelta(seconds=30)
 """Between the first two attempts; it doubles with each. The seventh and last pause is 32 minutes."""
 LOOKED_AT_AFTER = timedelta(minutes=1)
 """When the ledger is asked what became of a mail: an attempt takes at most half of it."""
+OVER_LIMIT_PAUSE = max(PER_ADDRESS.per, WHOLE_SERVER.per)
+"""How long a mail waits that a limit held back: whichever it was, its window is over by then."""
 STALE_AFTER = timedelta(minutes=5)
 """How long another channel's attempt may be without an outcome; its process has ended, and it is tried again."""
 
@@ -67,6 +71,11 @@ _CLAIM = """
 _AGAIN = """
     update deliveries
        set state = 'pending', next_at = lastcall_now() + $4::interval, last_error = $5
+     where club_id = $1 and id = $2 and state = 'delivering' and attempts = $3
+"""
+_PUT_OFF = """
+    update deliveries
+       set state = 'pending', attempts = attempts - 1, next_at = lastcall_now() + $4::interval, last_error = $5
      where club_id = $1 and id = $2 and state = 'delivering' and attempts = $3
 """
 _END = """
@@ -159,6 +168,9 @@ class Sending(NotedWork):
             await _failed(tx, row, BROKEN_OFF)
         elif row["mail_state"] == MailState.SENT:
             await _end(tx, row, "delivered", None)
+        elif row["mail_state"] == MailState.FAILED and row["mail_error"] == OVER_LIMIT:
+            key = (row["club_id"], row["id"], row["attempts"])
+            await tx.raw.execute(_PUT_OFF, *key, OVER_LIMIT_PAUSE, OVER_LIMIT)
         elif row["mail_state"] == MailState.FAILED:
             await _failed(tx, row, row["mail_error"])
         elif row["mail_state"] == MailState.SENDING and row["is_young"]:
