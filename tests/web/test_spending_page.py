@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+import pytest
 from tests.web.conftest import Site, Visitor, World
 
 from lastcall.db.ids import encode_id
@@ -48,3 +49,13 @@ async def test_budgets_of_each_period_are_set_for_an_agent_that_reported_nothing
     assert (await owner.post(PAGE, change, token=token)).status_code == 303
     assert (await owner.post(PAGE, change, token=token)).status_code == 409
     assert await world.db.pool.fetchval("select amount from budgets where warn_percent = 70") == 3000
+
+
+@pytest.mark.parametrize("amount", ["", "much", "NaN", "sNaN", "-1", "0.000000001", "1e999999", "1e-999999"])
+async def test_an_amount_that_is_none_is_told_on_the_page(site: Site, visit: Visit, amount: str) -> None:
+    del site
+    owner: Visitor = visit("owner")
+    fields = {"whose": " month", "amount": amount, "warn": "80", "stop": "yes"}
+    answer = await owner.post(PAGE, fields, token=await owner.token(PAGE))
+    assert answer.status_code == 422, answer.text
+    assert "The amount is" in answer.text

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 
 from litestar import Response, get, post
 from litestar.di import NamedDependency
@@ -139,7 +139,7 @@ async def _show(
 def _cents(text: str) -> Decimal:
     try:
         return Decimal(text.strip()) * 100
-    except InvalidOperation as error:
+    except ArithmeticError as error:  # no number, or one beyond what decimals hold
         raise Invalid(
             "amount_malformed", "The amount is no number.", advice="Write it like 25.00.", field="amount"
         ) from error
