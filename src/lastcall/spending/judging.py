@@ -13,7 +13,7 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Row, func, or_, select, text, update
+from sqlalchemy import Row, TextClause, func, or_, select, text, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from lastcall.access.agents.service import pause_agent_for_budget, resume_agent_after_budget
@@ -110,6 +110,11 @@ async def club_changed(tx: Transaction, club_id: UUID, change: ClubChange) -> No
         await judge(tx, club_id, None, await this_month(tx))
 
 
+def spent_of(month: Month) -> TextClause:
+    """The column ``spent`` of a statement over ``budgets``: what was spent of each by now."""
+    return _SPENT.bindparams(month=month.first)
+
+
 def used_up_at(amount: Decimal, percent: int) -> Decimal:
     """What of a budget is spent when staff are told."""
     return amount * percent / 100
@@ -127,12 +132,12 @@ async def _budgets(
             Budget.warn_percent,
             Budget.hard_stop,
             Budget.is_active,
-            _SPENT,
+            spent_of(month),
         )
         .where(Budget.club_id == club_id, or_(Budget.agent_id.is_(None), Budget.agent_id == agent_id))
         .order_by(Budget.id)
     )
-    return list((await tx.execute(statement, {"month": month.first})).all())
+    return list((await tx.execute(statement)).all())
 
 
 async def _unresolved(tx: Transaction, club_id: UUID, budget_ids: list[UUID]) -> list[Row[tuple[Any, ...]]]:

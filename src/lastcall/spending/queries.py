@@ -19,7 +19,7 @@ from lastcall.db.transaction import Reader
 from lastcall.errors import NotFound
 from lastcall.people.actor import Actor, AgentActor
 from lastcall.people.scopes import Scope
-from lastcall.spending.judging import month_of
+from lastcall.spending.judging import Month, month_of, spent_of
 from lastcall.spending.tables import Budget, BudgetIncident, CostEvent, SpendingTotal
 
 PAGE_MOST = 100
@@ -114,7 +114,7 @@ async def spending_of(tx: Reader, actor: Actor, club_id: UUID) -> SpendingView:
     month = month_of(await tx.scalar(select(func.lastcall_now())))
     totals = await _totals(tx, club_id, month.first)
     nothing = TotalView(None, None, Decimal(0), Decimal(0))
-    budgets = (await tx.execute(_budgets(club_id, month.first).order_by(Agent.name.nulls_first()))).all()
+    budgets = (await tx.execute(_budgets(club_id, month).order_by(Agent.name.nulls_first()))).all()
     incidents = (
         await tx.execute(
             select(
@@ -182,7 +182,7 @@ async def costs_of(
 async def own_budgets(tx: Reader, agent: AgentActor) -> tuple[BudgetView, ...]:
     """The agent's own budgets, for itself: what it may still cost. Those of its club are the staff's."""
     month = month_of(await tx.scalar(select(func.lastcall_now())))
-    found = _budgets(agent.club_id, month.first).where(Budget.agent_id == agent.agent_id)
+    found = _budgets(agent.club_id, month).where(Budget.agent_id == agent.agent_id)
     rows = (await tx.execute(found.order_by(Budget.period))).all()
     return tuple(BudgetView(**row._mapping) for row in rows)
 
@@ -190,7 +190,7 @@ async def own_budgets(tx: Reader, agent: AgentActor) -> tuple[BudgetView, ...]:
 async def budget_in(tx: Reader, club_id: UUID, budget_id: UUID) -> BudgetView:
     """One budget, for a caller who may see it. Raises ``NotFound`` for one that ended, too."""
     month = month_of(await tx.scalar(select(func.lastcall_now())))
-    row = (await tx.execute(_budgets(club_id, month.first).where(Budget.id == budget_id))).one_or_none()
+    row = (await tx.execute(_budgets(club_id, month).where(Budget.id == budget_id))).one_or_none()
     if row is None:
         raise NotFound("budget_unknown", "There is no such budget.", advice="Look at the club's spending.")
     return BudgetView(**row._mapping)
@@ -215,17 +215,7 @@ async def _unbudgeted(
     )
 
 
-def _budgets(club_id: UUID, month: date) -> Select[*tuple[Any, ...]]:
-    when = (Budget.period == "lifetime") & SpendingTotal.month.is_(None)
-    spent = (
-        select(SpendingTotal.spent)
-        .where(
-            SpendingTotal.club_id == Budget.club_id,
-            SpendingTotal.agent_id.is_not_distinct_from(Budget.agent_id),
-            or_(when, (Budget.period == "month") & (SpendingTotal.month == month)),
-        )
-        .scalar_subquery()
-    )
+def _budgets(club_id: UUID, month: Month) -> Select[*tuple[Any, ...]]:
     return (
         select(
             Budget.id,
@@ -235,7 +225,7 @@ def _budgets(club_id: UUID, month: date) -> Select[*tuple[Any, ...]]:
             Budget.amount,
             Budget.warn_percent,
             Budget.hard_stop,
-            func.coalesce(spent, 0).label("spent"),
+            spent_of(month),
             Budget.updated_at.label("version"),
         )
         .outerjoin(Agent, (Agent.club_id == Budget.club_id) & (Agent.id == Budget.agent_id))
