@@ -15,7 +15,6 @@ from lastcall.api.v1.requests import FOR_AGENTS
 from lastcall.api.v1.shapes import Id, Input, Shape
 from lastcall.db.database import Database
 from lastcall.db.ids import encode_id
-from lastcall.errors import Invalid
 from lastcall.people.actor import AgentActor
 from lastcall.spending.costs import Cost, Reported, report_cost
 from lastcall.spending.tables import DESCRIPTION_MOST
@@ -45,16 +44,7 @@ async def report_one_cost(
     db: NamedDependency[Database], agent: NamedDependency[AgentActor], data: JSONBody[CostReport]
 ) -> CostReported:
     """Report what you cost, while you are paused too. It counts for the month in which it is reported."""
-    return reported_shape(
-        await report_cost(db, agent, Cost(data.key, read_cents(data.cents), data.description))
-    )
-
-
-def read_cents(text: str) -> Decimal:
-    """The amount that a body carries. Raises ``Invalid`` for what is no decimal number."""
-    if not (text.isascii() and text.replace(".", "", 1).isdigit()):
-        raise Invalid("amount_malformed", "The amount is no number.", field="cents")
-    return Decimal(text)
+    return reported_shape(await report_cost(db, agent, Cost(data.key, Decimal(data.cents), data.description)))
 
 
 def reported_shape(made: Reported) -> CostReported:

@@ -13,7 +13,7 @@ from msgspec import Meta
 
 from lastcall.api.v1.answers import answers
 from lastcall.api.v1.paging import CURSOR, After, Limit
-from lastcall.api.v1.routes.agent_costs import Cents, read_cents
+from lastcall.api.v1.routes.agent_costs import Cents
 from lastcall.api.v1.shapes import Id, Input, PathId, Shape, known, known_in, spelled, utc
 from lastcall.db.cursor import read_cursor, write_cursor
 from lastcall.db.database import Database
@@ -183,7 +183,7 @@ async def set_one_budget(
     paused; needs `manage_budgets`.
     """
     agent_id = None if data.agent_id is None else known_in(data.agent_id, "agentId")
-    fields = BudgetFields(read_cents(data.cents), data.warn_percent, data.hard_stop)
+    fields = BudgetFields(Decimal(data.cents), data.warn_percent, data.hard_stop)
     seen = None if data.seen is None else utc(data.seen, "seen")
     return _budget(await set_budget(db, actor, known(club), agent_id, data.period, fields, seen))
 
