@@ -290,6 +290,33 @@ async def test_what_is_no_answer_is_a_fault(noise: bytes) -> None:
         wires.close()
 
 
+@pytest.mark.parametrize(
+    "begun",
+    [
+        b"",
+        b"HTTP/1.1 200 OK\r\nContent-Le",
+        said(b"{}").replace(b"th: 2", b"th: 3"),
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nwh",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nwhole\r\n",
+        b"HTTP/1.1 100 Continue\r\n\r\n",
+    ],
+    ids=["nothing", "head", "body", "chunk", "chunks without their end", "only a foretaste"],
+)
+async def test_an_answer_that_ends_before_it_is_whole_is_a_fault(begun: bytes) -> None:
+    async def break_off(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await answer(begun)(reader, writer)
+        writer.close()
+
+    async with serving([break_off]) as heard:
+        wires = Wires(heard.url, keep=(1, 1.0))
+        async with asyncio.timeout(5):
+            with pytest.raises(WireFault):
+                await wires.exchange("POST", "/x", [], b"{}", 100)
+            assert (await wires.exchange("POST", "/x", [], b"{}", 100)).status == 200
+        wires.close()
+    assert [number for number, _name in heard.requests] == [0, 1]
+
+
 async def test_an_answer_without_a_length_ends_with_its_connection() -> None:
     async def until_the_end(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 200 OK\r\n\r\nwhole")

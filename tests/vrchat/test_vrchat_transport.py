@@ -40,6 +40,7 @@ from lastcall.vrchat.transport import (
     Transport,
     user_agent_for,
 )
+from lastcall.wire import Reply, _Wire
 
 SHORT = timedelta(seconds=1)
 
@@ -206,6 +207,43 @@ async def test_the_last_look_stops_a_write_before_its_first_byte(
     sent = await send(simulator, transport, may_send=lambda: True, on_step=observe)
     assert isinstance(sent, Answer)
     assert steps == [Step.FIRST_BYTE_OUT, Step.REPLY_READ]
+
+
+async def order_at_the_last_look(simulator: Simulator, transport: Transport) -> list[str]:
+    """What happens from the last look on: whether the write is handed over before anything else has a turn."""
+    order: list[str] = []
+
+    def may_send() -> bool:
+        asyncio.get_running_loop().call_soon(order.append, "something else")
+        return True
+
+    async def observe(step: Step) -> None:
+        order.append(step.value)
+
+    await send(simulator, transport, may_send=may_send, on_step=observe)
+    return order
+
+
+async def test_nothing_comes_between_the_last_look_and_the_first_byte(
+    simulator: Simulator, transport: Transport
+) -> None:
+    order = await order_at_the_last_look(simulator, transport)
+    assert order == [Step.FIRST_BYTE_OUT.value, "something else", Step.REPLY_READ.value]
+
+
+async def test_twin_one_await_after_the_last_look_lets_something_else_come_between(
+    simulator: Simulator, transport: Transport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The guard is that nothing is awaited there; an exchange that gives its turn away stands in its place."""
+    real = _Wire.exchange
+
+    async def exchange(self: _Wire, *arguments: Any) -> Reply:
+        await asyncio.sleep(0)
+        return await real(self, *arguments)
+
+    monkeypatch.setattr(_Wire, "exchange", exchange)
+    order = await order_at_the_last_look(simulator, transport)
+    assert order[:2] == ["something else", Step.FIRST_BYTE_OUT.value]
 
 
 async def test_an_answer_longer_than_the_cap_is_no_answer(simulator: Simulator, transport: Transport) -> None:
