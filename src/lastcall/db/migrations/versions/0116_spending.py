@@ -35,6 +35,13 @@ def _once(*columns: str) -> sa.UniqueConstraint:
 
 
 def upgrade() -> None:
+    _create_costs()
+    _create_totals()
+    _create_budgets()
+    _create_incidents()
+
+
+def _create_costs() -> None:
     op.create_table(
         "cost_events",
         *_key(_club()),
@@ -49,6 +56,9 @@ def upgrade() -> None:
         sa.CheckConstraint("char_length(description) <= 200", name="description"),
     )
     op.create_index("cost_events_club_id_created_at_id_idx", "cost_events", ["club_id", "created_at", "id"])
+
+
+def _create_totals() -> None:
     op.create_table(
         "spending_totals",
         *_key(_club()),
@@ -60,6 +70,9 @@ def upgrade() -> None:
         sa.CheckConstraint("spent >= 0", name="spent"),
         sa.CheckConstraint("extract(day from month) = 1", name="month"),
     )
+
+
+def _create_budgets() -> None:
     op.create_table(
         "budgets",
         *_key(_club()),
@@ -77,6 +90,9 @@ def upgrade() -> None:
         sa.CheckConstraint("amount > 0", name="amount"),
         sa.CheckConstraint("warn_percent between 1 and 100", name="warn_percent"),
     )
+
+
+def _create_incidents() -> None:
     op.create_table(
         "budget_incidents",
         *_key(None),
