@@ -246,19 +246,7 @@ async def add_join_requests(
         archived,
     )
     if archived:
-        await connection.execute(
-            f"""
-            insert into retention (club_id, id, join_request_id, archived_at, archived_reason, archived_by_kind,
-                                   archive_version, source_activity_at)
-            select j.club_id, j.id, j.id, lastcall_now(), 'idle', 'system', 1, j.activity_at
-              from join_requests j
-             where j.club_id = row_id({CLUB}, $1)
-               and j.id between row_id({JOIN}, $2::bigint) and row_id({JOIN}, $3::bigint)
-            """,
-            club,
-            first,
-            end,
-        )
+        await _archive(connection, "join_request", JOIN, club, first, end)
 
 
 async def add_approvals(
@@ -289,16 +277,23 @@ async def add_approvals(
         archived,
     )
     if archived:
-        await connection.execute(
-            f"""
-            insert into retention (club_id, id, approval_id, archived_at, archived_reason, archived_by_kind,
-                                   archive_version, source_activity_at)
-            select a.club_id, a.id, a.id, lastcall_now(), 'idle', 'system', 1, a.activity_at
-              from approvals a
-             where a.club_id = row_id({CLUB}, $1)
-               and a.id between row_id({APPROVAL}, $2::bigint) and row_id({APPROVAL}, $3::bigint)
-            """,
-            club,
-            first,
-            end,
-        )
+        await _archive(connection, "approval", APPROVAL, club, first, end)
+
+
+async def _archive(
+    connection: asyncpg.Connection[asyncpg.Record], source: str, kind: int, club: int, first: int, end: int
+) -> None:
+    """Archive that club's items of one kind, as the sweep does."""
+    await connection.execute(
+        f"""
+        insert into retention (club_id, id, {source}_id, archived_at, archived_reason, archived_by_kind,
+                               archive_version, source_activity_at)
+        select s.club_id, s.id, s.id, lastcall_now(), 'idle', 'system', 1, s.activity_at
+          from {source}s s
+         where s.club_id = row_id({CLUB}, $1)
+           and s.id between row_id({kind}, $2::bigint) and row_id({kind}, $3::bigint)
+        """,
+        club,
+        first,
+        end,
+    )
