@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -222,9 +222,7 @@ async def test_what_nobody_decided_expires_and_the_asker_is_told(desk: Desk) -> 
 
 
 @pytest.mark.clause("DEC-03")
-async def test_after_a_restart_the_earliest_wake_is_the_saved_expiry(
-    desk: Desk,
-) -> None:
+async def test_after_a_restart_the_earliest_wake_is_the_saved_expiry(desk: Desk) -> None:
     decision_id = await ask(desk, question=replace(YES_NO, life=timedelta(days=3)))
     saved = await desk.db.pool.fetchval(
         "select ceil_to_millisecond(expires_at) from decisions where id = $1", decision_id
@@ -232,7 +230,8 @@ async def test_after_a_restart_the_earliest_wake_is_the_saved_expiry(
     scheduler = Scheduler(desk.db, [decision_expiry_owner(desk.db)])
     await scheduler.start()
     try:
-        await eventually(lambda: armed_for(scheduler, saved))
+        await eventually(lambda: rests(scheduler, saved))
+        assert abs(wake_of(scheduler) - saved) < timedelta(seconds=1)
     finally:
         await scheduler.stop()
 
@@ -251,13 +250,21 @@ async def test_after_a_restart_a_row_that_fails_does_not_put_off_the_next_expiry
     scheduler = Scheduler(desk.db, [decision_expiry_owner(desk.db)])
     await scheduler.start()
     try:
-        await eventually(lambda: armed_for(scheduler, saved))
+        await eventually(lambda: rests(scheduler, saved))
+        assert abs(wake_of(scheduler) - saved) < timedelta(seconds=1)
     finally:
         await scheduler.stop()
 
 
-async def armed_for(scheduler: Scheduler, moment: Any) -> bool:
-    return [one.deadline for one in scheduler.status()] == [moment]
+def rests(scheduler: Scheduler, deadline: datetime) -> bool:
+    """Whether it knows this deadline and has nothing in hand."""
+    return [(one.deadline, one.running) for one in scheduler.status()] == [(deadline, False)]
+
+
+def wake_of(scheduler: Scheduler) -> datetime:
+    wake = scheduler.next_wake()
+    assert wake is not None
+    return wake
 
 
 @pytest.mark.clause("DEC-03")
