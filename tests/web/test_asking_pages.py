@@ -83,12 +83,27 @@ async def test_ones_own_is_changed_commented_and_withdrawn_on_its_page(
     assert "Change what you asked" in shown
     fields = {"act": "resubmit", "seen": "1", "title": "Hire two", "body": "For Friday."}
     assert (await press(staff, place, **fields))[0] == 303
-    assert (await press(staff, place, act="comment", note="Please."))[0] == 303
+    assert (await press(staff, place, act="comment", comment="Please."))[0] == 303
     shown = (await staff.client.get(f"{CLUB}/{place}")).text
     for words in ("Hire two", "Revision 1: Hire", "Please."):
         assert words in shown
     assert (await press(staff, place, act="withdraw"))[0] == 303
     assert await status(world, made) == "withdrawn"
+
+
+@pytest.mark.parametrize("who", ["owner", "staff"])
+async def test_a_comment_that_is_refused_comes_again_where_it_was_typed(
+    world: World, site: Site, visit: Visit, who: str
+) -> None:
+    made = encode_id(await ask_approval(world.db, world.actors["staff"], world.club_id, Ask("hire", "Hire")))
+    place = f"approvals/{made}"
+    code, text = await press(visit(who), place, act="comment", comment=" ")
+    assert code == 422
+    assert text.count("The comment is empty.") == 1
+    assert 'id="comment-wrong"' in text
+    code, text = await press(visit(who), place, act="comment", comment="Why\x07?")
+    assert code == 422
+    assert ">Why\x07?</textarea>" in text
 
 
 async def test_what_is_carried_is_shown_as_a_review_and_the_time_that_is_seen_is_confirmed(

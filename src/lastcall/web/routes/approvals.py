@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from typing import Any
+from uuid import UUID
 
 from litestar import Response, get, post
 from litestar.di import NamedDependency
@@ -13,11 +14,13 @@ from litestar.response import Redirect
 
 from lastcall.clubs.permissions import Permission
 from lastcall.db.cursor import cut, read_cursor
+from lastcall.db.database import Database
 from lastcall.decisions.approvals import asking, deciding
 from lastcall.decisions.approvals.machine import Status
 from lastcall.decisions.approvals.queries import LISTING, ApprovalView, Which, approval_story, approvals_page
 from lastcall.errors import Conflict, Invalid, LastcallError, NotAllowed
 from lastcall.operations.effects import OPERATIONS
+from lastcall.people.actor import Actor
 from lastcall.web.access import Access, Visitor, access
 from lastcall.web.carried import carried_actions
 from lastcall.web.club import ClubPage, club_page
@@ -120,7 +123,7 @@ async def act_on_approval(
             case "revise":
                 await deciding.request_revision(*target, seen_revision=read_revision(fields), note=note)
             case "comment":
-                await asking.comment(*target, note)
+                await _comment(*target, fields.get("comment", ""))
             case "withdraw":
                 await asking.withdraw(*target)
             case "resubmit":
@@ -135,6 +138,14 @@ async def act_on_approval(
     except (Invalid, NotAllowed, Conflict) as error:
         return await _page(request, web, visitor, slug, approval_id, typed=fields, problem=error)
     return go_to(page.path(f"approvals/{approval_id}"))
+
+
+async def _comment(db: Database, actor: Actor, club_id: UUID, approval_id: UUID, text: str) -> None:
+    try:
+        await asking.comment(db, actor, club_id, approval_id, text)
+    except Invalid as error:
+        error.field = "comment"  # this page has another field of the name that the service says
+        raise
 
 
 def _reviewed(fields: Mapping[str, str]) -> dict[str, Any]:
@@ -187,6 +198,7 @@ async def _page(
         may={event.name.lower() for event in one.may},
         banned=_banned(one, problem),
         note=typed.get("note", ""),
+        comment=typed.get("comment", ""),
         title=typed.get("title", one.title),
         body=typed.get("body", one.body),
         problem=problem,
