@@ -63,6 +63,11 @@ _ONE = """
 """
 
 
+def run_unknown() -> NotFound:
+    """The one answer for a run that is not there and for one of another club."""
+    return NotFound("run_unknown", "There is no such run.", advice="Go back to the inbox.")
+
+
 async def runs_page(
     tx: Reader,
     actor: Actor,
@@ -85,7 +90,7 @@ async def one_run(tx: Reader, actor: Actor, club_id: UUID, run_id: UUID) -> RunV
     await require(tx, actor, club_id, Permission.MANAGE_AGENTS, scope=Scope.READ)
     row = await tx.raw.fetchrow(_ONE, club_id, run_id)
     if row is None:
-        raise NotFound("run_unknown", "There is no such run.", advice="Go back to the inbox.")
+        raise run_unknown()
     return _view(row)
 
 

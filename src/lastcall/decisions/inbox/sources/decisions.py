@@ -10,8 +10,7 @@ from lastcall.clubs.permissions import Permission
 from lastcall.db.ids import encode_id
 from lastcall.decisions.inbox.asked import ASKER_FACTS, asker
 from lastcall.decisions.inbox.source import Severity, Shown, Source
-from lastcall.decisions.questions.asking import TOPIC
-from lastcall.errors import NotFound
+from lastcall.decisions.questions.asking import TOPIC, decision_unknown
 from lastcall.people.scopes import Scope
 
 _FACTS = f"""jsonb_build_object(
@@ -25,10 +24,6 @@ def _words(facts: dict[str, Any]) -> Shown:
 
 def _page(item_id: UUID) -> str:
     return f"decisions/{encode_id(item_id)}"
-
-
-def _unknown() -> NotFound:
-    return NotFound("decision_unknown", "There is no such decision.", advice="Go back to the inbox.")
 
 
 DECISIONS = Source(
@@ -46,5 +41,5 @@ DECISIONS = Source(
     severity=Severity.MEDIUM,
     scope=Scope.DECISIONS,
     topics=(TOPIC,),
-    unknown=_unknown,
+    unknown=decision_unknown,
 )

@@ -8,8 +8,8 @@ from uuid import UUID
 from lastcall.clubs.permissions import Permission
 from lastcall.db.ids import encode_id
 from lastcall.decisions.inbox.source import Severity, Shown, Source
+from lastcall.decisions.runs.queries import run_unknown
 from lastcall.decisions.runs.service import TOPIC
-from lastcall.errors import NotFound
 from lastcall.people.scopes import Scope
 
 _LINE = 200  # characters of an error; the whole of it is on the agent's page
@@ -25,10 +25,6 @@ def _words(facts: dict[str, Any]) -> Shown:
 
 def _page(item_id: UUID) -> str:
     return f"runs/{encode_id(item_id)}"
-
-
-def _unknown() -> NotFound:
-    return NotFound("run_unknown", "There is no such run.", advice="Go back to the inbox.")
 
 
 FAILED_RUNS = Source(
@@ -47,5 +43,5 @@ FAILED_RUNS = Source(
     severity=Severity.HIGH,
     scope=Scope.DECISIONS,
     topics=(TOPIC,),
-    unknown=_unknown,
+    unknown=run_unknown,
 )
