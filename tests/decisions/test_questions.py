@@ -160,7 +160,7 @@ async def test_twin_without_the_agents_lock_both_get_the_last_place(
     async def none(*_: object) -> None:
         return None
 
-    monkeypatch.setattr(asking, "_hold_agent", none)
+    monkeypatch.setattr(asking, "hold_agent", none)
     monkeypatch.setattr(asking, "OPEN_MOST", 1)
     async with desk.db.transaction():
         await ask(desk)

@@ -80,7 +80,7 @@ async def test_twin_without_the_agents_lock_both_are(desk: Desk, monkeypatch: py
     async def none(*_: object) -> None:
         return None
 
-    monkeypatch.setattr(service, "_hold_agent", none)
+    monkeypatch.setattr(service, "hold_agent", none)
     await two_at_once(desk, "")
     assert await waiting(desk) == ["run-1", "run-2"]
 

@@ -34,6 +34,8 @@ WITHIN_A_COMMAND = {
     "connections.connect.end_connection": "within a transaction that asked who may",
     "connections.switches.require_connection_manager": "a check",
     "decisions.retention.kinds.approval.require_readable": "a check",
+    "decisions.asking.let_in": "a check",
+    "decisions.asking.require_asker": "a check",
     "decisions.approvals.asking.say": "within a transaction that asked who may",
     "decisions.approvals.rows.write": "the one way in which an approval is written; its callers ask",
     "decisions.questions.actions.Action.apply": "the form of what decisions do",

@@ -8,13 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Row, func, insert, select, update
+from sqlalchemy import func, insert, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
-from lastcall.access.agents.policy import require_agent
 from lastcall.clubs.activity import log
-from lastcall.clubs.permissions import Permission
-from lastcall.clubs.policy import club_unknown, require_staff
 from lastcall.db.bus import Hint
 from lastcall.db.clock import NOW
 from lastcall.db.database import Database
@@ -22,6 +19,7 @@ from lastcall.db.ids import new_id
 from lastcall.db.transaction import Transaction
 from lastcall.decisions.approvals.machine import Event, Status
 from lastcall.decisions.approvals.rows import (
+    TABLE,
     TOPIC,
     fresh,
     hold,
@@ -41,10 +39,11 @@ from lastcall.decisions.approvals.tables import (
 )
 from lastcall.decisions.asking import (
     Asker,
-    asker_columns,
+    asked_row,
     digest_of,
     is_theirs,
-    key_used,
+    let_in,
+    made_before,
     require_asker,
     valid_key,
     valid_text,
@@ -55,7 +54,6 @@ from lastcall.decisions.retention.due import announce, refresh
 from lastcall.decisions.retention.kinds.approval import APPROVAL, approval_unknown
 from lastcall.errors import Conflict, Invalid
 from lastcall.people.actor import Actor, AgentActor
-from lastcall.people.agent_grants import AgentGrant
 from lastcall.people.scopes import Scope
 
 COMMENTS_MOST = 200
@@ -110,18 +108,8 @@ async def ask_in(tx: Transaction, asker: Asker, club_id: UUID, ask: Ask, *, key:
     """The same in the caller's transaction, for an asker whom the caller let in: a part of Lastcall, say."""
     values = _valid(ask)
     digest = digest_of(values)
-    activity_at = await tx.scalar(select(NOW))
-    row = {
-        **values,
-        **asker_columns(asker),
-        "club_id": club_id,
-        "id": new_id(),
-        "idempotency_key": valid_key(key, "key"),
-        "asked_digest": None if key is None else digest,
-        "activity_at": activity_at,
-        "created_at": activity_at,
-    }
-    await announce(tx, club_id, activity_at, kind=APPROVAL)
+    row = values | await asked_row(tx, asker, club_id, key, digest)
+    await announce(tx, club_id, row["activity_at"], kind=APPROVAL)
     while True:
         # Waits for whoever inserts the same key or subject at this moment, and then sees what became of theirs.
         made: UUID | None = await tx.scalar(
@@ -129,11 +117,9 @@ async def ask_in(tx: Transaction, asker: Asker, club_id: UUID, ask: Ask, *, key:
         )
         if made is not None:
             break
-        before = await _made_before(tx, asker, club_id, key)
+        before = await made_before(tx, TABLE, asker, club_id, key, digest)
         if before is not None:
-            if before.asked_digest != digest:
-                raise key_used()
-            return UUID(str(before.id))
+            return before
         await _refuse_second(tx, club_id, ask)
     await refresh(tx, club_id, [made], kind=APPROVAL)
     details = {"type": ask.type, "effect": values["effect_name"]}
@@ -200,18 +186,13 @@ async def withdraw(db: Database, asker: Actor | AgentActor, club_id: UUID, appro
     """Take one's own approval back while it can still be decided. Taking it back again changes nothing; somebody else's
     is unknown. Raises ``Conflict`` for one that was decided."""
     async with db.transaction() as tx:
-        await _let_in(tx, asker, club_id)
-        await withdraw_in(tx, asker, club_id, approval_id)
-
-
-async def withdraw_in(tx: Transaction, asker: Asker, club_id: UUID, approval_id: UUID) -> None:
-    """The same in the caller's transaction, for an asker whom the caller let in."""
-    row = await hold(tx, club_id, approval_id)
-    require_theirs(row, asker)
-    if row.status == Status.WITHDRAWN:
-        return
-    move = move_of(row, Event.WITHDRAW)
-    await write(tx, asker, row, move, {"decided_at": NOW})
+        await let_in(tx, asker, club_id, Scope.DECISIONS)
+        row = await hold(tx, club_id, approval_id)
+        require_theirs(row, asker)
+        if row.status == Status.WITHDRAWN:
+            return
+        move = move_of(row, Event.WITHDRAW)
+        await write(tx, asker, row, move, {"decided_at": NOW})
 
 
 async def comment(
@@ -226,7 +207,7 @@ async def comment(
     if not text:
         raise Invalid("comment_empty", "The comment is empty.", advice="Write something.", field="body")
     async with db.transaction() as tx:
-        may_decide = await _let_in(tx, author, club_id)
+        may_decide = await let_in(tx, author, club_id, Scope.DECISIONS)
         row = await hold(tx, club_id, approval_id)
         is_asker = is_theirs(row, author)
         if not (is_asker or may_decide):
@@ -267,17 +248,6 @@ async def say(
     return comment_id
 
 
-async def _let_in(tx: Transaction, who: Actor | AgentActor, club_id: UUID) -> bool:
-    """Staff of any role, or an agent that may ask; whether they may decide approvals."""
-    if isinstance(who, AgentActor):
-        if who.club_id != club_id:
-            raise club_unknown()
-        await require_agent(tx, who, AgentGrant.ASK)
-        return False
-    standing = await require_staff(tx, who, club_id, scope=Scope.DECISIONS)
-    return standing.holds(Permission.DECIDE_APPROVALS)
-
-
 def _valid(ask: Ask) -> dict[str, Any]:
     if not _TYPE.match(ask.type):
         raise Invalid(
@@ -299,18 +269,6 @@ def _valid(ask: Ask) -> dict[str, Any]:
         "effect_name": None if ask.effect is None else ask.effect.name,
         "effect_body": None if ask.effect is None else dict(ask.effect.body),
     }
-
-
-async def _made_before(tx: Transaction, asker: Asker, club_id: UUID, key: str | None) -> Row[Any] | None:
-    if key is None:
-        return None
-    mine = [getattr(Approval, name) == value for name, value in asker_columns(asker).items()]
-    found = await tx.execute(
-        select(Approval.id, Approval.asked_digest).where(
-            Approval.club_id == club_id, Approval.idempotency_key == key, *mine
-        )
-    )
-    return found.one_or_none()
 
 
 async def _refuse_second(tx: Transaction, club_id: UUID, ask: Ask) -> None:

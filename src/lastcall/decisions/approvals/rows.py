@@ -7,23 +7,23 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 from uuid import UUID
 
-from sqlalchemy import Row, func, select, update
+from sqlalchemy import Row, func, update
 
 from lastcall.clubs.activity import System, log
-from lastcall.clubs.permissions import Permission
 from lastcall.clubs.policy import Standing
 from lastcall.db.bus import Hint
 from lastcall.db.clock import NOW
 from lastcall.db.transaction import Reader, Transaction
 from lastcall.decisions.approvals.machine import Event, Status, Transition, transition
 from lastcall.decisions.approvals.tables import Approval
-from lastcall.decisions.asking import Asker, is_theirs, tell_asker
+from lastcall.decisions.asking import Asker, hold_asked, is_theirs, let_decide, read_asked, tell_asker
 from lastcall.decisions.deliveries.deliver import Message, Source
 from lastcall.decisions.retention.due import refresh
 from lastcall.decisions.retention.kinds.approval import APPROVAL, approval_unknown
-from lastcall.errors import Conflict, NotAllowed
+from lastcall.errors import Conflict
 from lastcall.people.actor import Actor, AgentActor
 
+TABLE = APPROVAL.table
 TOPIC = APPROVAL.topic
 STALE = "approval_moved"
 
@@ -39,25 +39,18 @@ class ApprovalNow:
 
 async def read(tx: Reader, club_id: UUID, approval_id: UUID) -> Row[Any]:
     """The row as it stands. Raises ``NotFound``; who may see it is the caller's question."""
-    row = (
-        await tx.execute(
-            select(Approval.__table__).where(Approval.club_id == club_id, Approval.id == approval_id)
-        )
-    ).one_or_none()
-    if row is None:
-        raise approval_unknown()
-    return row
+    return _known(await read_asked(tx, TABLE, club_id, approval_id))
 
 
 async def hold(tx: Transaction, club_id: UUID, approval_id: UUID) -> Row[Any]:
-    """Lock the row, then read it in a new statement. Of two who decide the second waits here and sees what the first
-    decided."""
-    await tx.execute(
-        select(Approval.id)
-        .where(Approval.club_id == club_id, Approval.id == approval_id)
-        .with_for_update(key_share=True)
-    )
-    return await read(tx, club_id, approval_id)
+    """The same under its lock."""
+    return _known(await hold_asked(tx, TABLE, club_id, approval_id))
+
+
+def _known(row: Row[Any] | None) -> Row[Any]:
+    if row is None:
+        raise approval_unknown()
+    return row
 
 
 def require_theirs(row: Any, asker: Asker) -> None:
@@ -68,12 +61,7 @@ def require_theirs(row: Any, asker: Asker) -> None:
 
 def require_decider(row: Any, actor: Actor, standing: Standing) -> None:
     """Let an approver go on. To others who may not see it, it is unknown; its asker is refused as such."""
-    if is_theirs(row, actor):
-        raise NotAllowed(
-            "own_approval", "Nobody decides what they asked for themselves.", advice="Ask somebody else."
-        )
-    if not standing.holds(Permission.DECIDE_APPROVALS):
-        raise approval_unknown()
+    let_decide(row, actor, standing, own="own_approval", unknown=approval_unknown())
 
 
 def require_seen(row: Any, seen_revision: int) -> None:

@@ -13,26 +13,25 @@ from uuid import UUID
 from sqlalchemy import Row, func, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
-from lastcall.access.agents.policy import require_agent
-from lastcall.access.agents.tables import Agent
 from lastcall.clubs.activity import System, log
-from lastcall.clubs.policy import club_unknown, require_staff
 from lastcall.db.bus import Hint
 from lastcall.db.clock import NOW
 from lastcall.db.database import Database
-from lastcall.db.ids import new_id
 from lastcall.db.transaction import Reader, Transaction
 from lastcall.deadlines.signals import Signal
 from lastcall.decisions.approvals.tables import BODY_MOST, TITLE_MOST
 from lastcall.decisions.asking import (
     Asker,
-    asker_columns,
+    asked_row,
     digest_of,
+    hold_agent,
+    hold_asked,
     is_theirs,
-    key_used,
+    let_in,
+    made_before,
+    read_asked,
     require_asker,
     tell_asker,
-    valid_key,
     valid_text,
     valid_title,
 )
@@ -41,10 +40,10 @@ from lastcall.decisions.questions.actions import action_named
 from lastcall.decisions.questions.tables import OPTIONS_FEWEST, OPTIONS_MOST, Decision
 from lastcall.errors import Conflict, Invalid, NotFound
 from lastcall.people.actor import Actor, AgentActor
-from lastcall.people.agent_grants import AgentGrant
 from lastcall.people.scopes import Scope
 
 TOPIC = "decisions"  # of the hints for live pages
+TABLE = Decision.__table__
 DECISION_EXPIRY = "decision_expiry"  # the owner's name, which signals carry
 LIFE = timedelta(days=7)
 """How long a decision stays open when its asker does not say."""
@@ -121,43 +120,31 @@ async def ask_in(
     values = _valid(question)
     digest = digest_of({**values, "life": question.life.total_seconds()})
     if isinstance(asker, AgentActor):
-        await _hold_agent(tx, asker)
-    before = await _made_before(tx, asker, club_id, key)
-    if before is None:
-        if isinstance(asker, AgentActor):
-            await _require_room(tx, asker)
-        made = await _insert(tx, asker, club_id, values, question.life, key, digest)
-        if made is not None:
-            return made
-        before = await _made_before(tx, asker, club_id, key)
-    if before is None:
+        await hold_agent(tx, asker)
+    before = await made_before(tx, TABLE, asker, club_id, key, digest)
+    if before is not None:
+        return before
+    if isinstance(asker, AgentActor):
+        await _require_room(tx, asker)
+    made = await _insert(tx, asker, club_id, values, question.life, key, digest)
+    if made is None:  # somebody else made it at this moment, by the same key
+        made = await made_before(tx, TABLE, asker, club_id, key, digest)
+    if made is None:
         raise AssertionError("What conflicts with a key is there, for decisions stay.")
-    if before.asked_digest != digest:
-        raise key_used()
-    return UUID(str(before.id))
+    return made
 
 
 async def cancel_decision(db: Database, asker: Actor | AgentActor, club_id: UUID, decision_id: UUID) -> None:
     """Call one's own decision off while it is open. Doing it again changes nothing; somebody else's is unknown."""
     async with db.transaction() as tx:
-        if isinstance(asker, AgentActor):
-            if asker.club_id != club_id:
-                raise club_unknown()
-            await require_agent(tx, asker, AgentGrant.ASK)
-        else:
-            await require_staff(tx, asker, club_id, scope=Scope.DECISIONS)
-        await cancel_in(tx, asker, club_id, decision_id)
-
-
-async def cancel_in(tx: Transaction, asker: Asker, club_id: UUID, decision_id: UUID) -> None:
-    """The same in the caller's transaction, for an asker whom the caller let in."""
-    row = await hold(tx, club_id, decision_id)
-    if not is_theirs(row, asker):
-        raise decision_unknown()
-    if row.status == DecisionStatus.CANCELLED:
-        return
-    require_waiting(row)
-    await end(tx, asker, row, DecisionStatus.CANCELLED, {})
+        await let_in(tx, asker, club_id, Scope.DECISIONS)
+        row = await hold(tx, club_id, decision_id)
+        if not is_theirs(row, asker):
+            raise decision_unknown()
+        if row.status == DecisionStatus.CANCELLED:
+            return
+        require_waiting(row)
+        await end(tx, asker, row, DecisionStatus.CANCELLED, {})
 
 
 def decision_unknown() -> NotFound:
@@ -167,24 +154,18 @@ def decision_unknown() -> NotFound:
 
 async def read(tx: Reader, club_id: UUID, decision_id: UUID) -> Row[Any]:
     """The row as it stands. Raises ``NotFound``; who may see it is the caller's question."""
-    row = (
-        await tx.execute(
-            select(Decision.__table__).where(Decision.club_id == club_id, Decision.id == decision_id)
-        )
-    ).one_or_none()
-    if row is None:
-        raise decision_unknown()
-    return row
+    return _known(await read_asked(tx, TABLE, club_id, decision_id))
 
 
 async def hold(tx: Transaction, club_id: UUID, decision_id: UUID) -> Row[Any]:
-    """Lock the row, then read it in a new statement."""
-    await tx.execute(
-        select(Decision.id)
-        .where(Decision.club_id == club_id, Decision.id == decision_id)
-        .with_for_update(key_share=True)
-    )
-    return await read(tx, club_id, decision_id)
+    """The same under its lock."""
+    return _known(await hold_asked(tx, TABLE, club_id, decision_id))
+
+
+def _known(row: Row[Any] | None) -> Row[Any]:
+    if row is None:
+        raise decision_unknown()
+    return row
 
 
 def require_waiting(row: Any) -> None:
@@ -239,23 +220,13 @@ async def _insert(
     tx: Transaction,
     asker: Asker,
     club_id: UUID,
-    values: Mapping[str, Any],
+    values: dict[str, Any],
     life: timedelta,
     key: str | None,
     digest: bytes,
 ) -> UUID | None:
-    now = await tx.scalar(select(NOW))
-    row = {
-        **values,
-        **asker_columns(asker),
-        "club_id": club_id,
-        "id": new_id(),
-        "idempotency_key": valid_key(key, "key"),
-        "asked_digest": None if key is None else digest,
-        "activity_at": now,
-        "created_at": now,
-        "expires_at": now + life,
-    }
+    row = values | await asked_row(tx, asker, club_id, key, digest)
+    row["expires_at"] = row["created_at"] + life
     made: UUID | None = await tx.scalar(
         upsert(Decision).values(row).on_conflict_do_nothing().returning(Decision.id)
     )
@@ -266,15 +237,6 @@ async def _insert(
     await log(tx, club_id, asker, "decision.asked", "decision", made, {"action": values["action_name"]})
     tx.publish(Hint(club_id, TOPIC))
     return made
-
-
-async def _hold_agent(tx: Transaction, agent: AgentActor) -> None:
-    """One ask of an agent at a time: two that count at once would both find room."""
-    await tx.execute(
-        select(Agent.id)
-        .where(Agent.club_id == agent.club_id, Agent.id == agent.agent_id)
-        .with_for_update(key_share=True)
-    )
 
 
 async def _require_room(tx: Transaction, agent: AgentActor) -> None:
@@ -293,18 +255,6 @@ async def _require_room(tx: Transaction, agent: AgentActor) -> None:
             f"{OPEN_MOST} decisions of this agent are open.",
             advice="Wait until some are decided, or withdraw some.",
         )
-
-
-async def _made_before(tx: Transaction, asker: Asker, club_id: UUID, key: str | None) -> Row[Any] | None:
-    if key is None:
-        return None
-    mine = [getattr(Decision, name) == value for name, value in asker_columns(asker).items()]
-    found = await tx.execute(
-        select(Decision.id, Decision.asked_digest).where(
-            Decision.club_id == club_id, Decision.idempotency_key == key, *mine
-        )
-    )
-    return found.one_or_none()
 
 
 def _valid(question: Question) -> dict[str, Any]:

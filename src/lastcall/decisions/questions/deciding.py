@@ -7,11 +7,10 @@ from uuid import UUID
 
 from sqlalchemy import select
 
-from lastcall.clubs.permissions import Permission
-from lastcall.clubs.policy import Standing, require_open, require_staff
+from lastcall.clubs.policy import require_open, require_staff
 from lastcall.db.clock import NOW
 from lastcall.db.database import Database
-from lastcall.decisions.asking import NOTE_MOST, is_theirs
+from lastcall.decisions.asking import NOTE_MOST, let_decide
 from lastcall.decisions.questions.actions import action_named
 from lastcall.decisions.questions.asking import (
     DecisionStatus,
@@ -22,7 +21,7 @@ from lastcall.decisions.questions.asking import (
     read,
     require_waiting,
 )
-from lastcall.errors import Conflict, Invalid, NotAllowed
+from lastcall.errors import Conflict, Invalid
 from lastcall.names import valid_note
 from lastcall.people.actor import Actor
 from lastcall.people.scopes import Scope
@@ -42,7 +41,7 @@ async def decide(
     async with db.transaction() as tx:
         standing = await require_staff(tx, actor, club_id, scope=Scope.DECISIONS)
         seen = await read(tx, club_id, decision_id)
-        _require_decider(seen, actor, standing)
+        let_decide(seen, actor, standing, own="own_decision", unknown=decision_unknown())
         if option not in {one["key"] for one in seen.options}:
             raise Invalid(
                 "option_unknown",
@@ -76,12 +75,3 @@ async def decide(
         }
         await end(tx, actor, row, DecisionStatus.DECIDED, decided)
     return result
-
-
-def _require_decider(row: Any, actor: Actor, standing: Standing) -> None:
-    if is_theirs(row, actor):
-        raise NotAllowed(
-            "own_decision", "Nobody decides what they asked themselves.", advice="Ask somebody else."
-        )
-    if not standing.holds(Permission.DECIDE_APPROVALS):
-        raise decision_unknown()

@@ -10,7 +10,6 @@ from uuid import UUID
 from sqlalchemy import insert, select, update
 
 from lastcall.access.agents.policy import require_agent
-from lastcall.access.agents.tables import Agent
 from lastcall.clubs.activity import log
 from lastcall.db.bus import Hint
 from lastcall.db.clock import NOW
@@ -18,7 +17,7 @@ from lastcall.db.database import Database
 from lastcall.db.ids import new_id
 from lastcall.db.transaction import Transaction
 from lastcall.decisions.approvals.tables import BODY_MOST, TITLE_MOST
-from lastcall.decisions.asking import valid_key, valid_text, valid_title
+from lastcall.decisions.asking import hold_agent, valid_key, valid_text, valid_title
 from lastcall.decisions.runs.tables import AgentRun
 from lastcall.errors import Conflict, Invalid
 from lastcall.people.actor import AgentActor
@@ -66,7 +65,7 @@ async def report_run(db: Database, agent: AgentActor, report: Report) -> UUID:
     is_over = report.status is not RunStatus.RUNNING
     async with db.transaction() as tx:
         await require_agent(tx, agent, AgentGrant.REPORT_RUNS)
-        await _hold_agent(tx, agent)
+        await hold_agent(tx, agent)
         mine = (AgentRun.club_id == agent.club_id, AgentRun.agent_id == agent.agent_id)
         found = (
             await tx.execute(
@@ -96,15 +95,6 @@ async def report_run(db: Database, agent: AgentActor, report: Report) -> UUID:
             data_written(tx)
         tx.publish(Hint(agent.club_id, TOPIC))
     return run_id
-
-
-async def _hold_agent(tx: Transaction, agent: AgentActor) -> None:
-    """One report of an agent at a time: which run is the newest of its thread must not be judged by two at once."""
-    await tx.execute(
-        select(Agent.id)
-        .where(Agent.club_id == agent.club_id, Agent.id == agent.agent_id)
-        .with_for_update(key_share=True)
-    )
 
 
 async def _begin(tx: Transaction, agent: AgentActor, values: dict[str, Any], *, is_over: bool) -> UUID:
