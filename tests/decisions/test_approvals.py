@@ -13,7 +13,8 @@ from lastcall.clubs.life import archive_club
 from lastcall.db.database import Database
 from lastcall.decisions.approvals import asking, deciding, diagram
 from lastcall.decisions.approvals.machine import Event, Status, transition
-from lastcall.decisions.approvals.queries import Which, approval_story, approvals_of_agent, approvals_page
+from lastcall.decisions.approvals.queries import approval_story, approvals_of_agent, approvals_page
+from lastcall.decisions.listing import Which
 from lastcall.decisions.registration import register
 from lastcall.errors import Conflict, Invalid, LastcallError, NotAllowed, NotFound
 from lastcall.people.actor import Actor

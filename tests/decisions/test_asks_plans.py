@@ -9,9 +9,9 @@ from tests.decisions.asks_kit import Desk, make_desk
 
 from lastcall.db.cursor import LAST
 from lastcall.db.database import Database
-from lastcall.decisions.approvals import queries as approvals
-from lastcall.decisions.approvals.queries import Which
-from lastcall.decisions.questions import queries as decisions
+from lastcall.decisions.approvals.queries import APPROVALS
+from lastcall.decisions.listing import Which
+from lastcall.decisions.questions.queries import DECISIONS
 from lastcall.decisions.runs import queries as runs
 from lastcall.testing.agents import let_in_agent
 
@@ -42,30 +42,14 @@ select $1, gen_random_uuid(), case when n % 40 = 0 then $3::uuid else $4::uuid e
 from generate_series(1, 4000) n
 """
 PLANS = {
-    "approvals that wait": (approvals._list(approvals._WHERE[Which.WAITING]), None, "approvals_inbox_idx"),
-    "all approvals": (
-        approvals._list(approvals._WHERE[Which.ALL]),
-        None,
-        "approvals_club_id_activity_at_id_idx",
-    ),
-    "one's own approvals": (
-        approvals._list(approvals._WHERE[Which.MINE]),
-        "person",
-        "approvals_of_person_idx",
-    ),
-    "an agent's approvals": (approvals._list(approvals._OF_AGENT), "agent", "approvals_of_agent_idx"),
-    "open decisions": (decisions._list(decisions._WHERE[Which.WAITING]), None, "decisions_open_idx"),
-    "all decisions": (
-        decisions._list(decisions._WHERE[Which.ALL]),
-        None,
-        "decisions_club_id_activity_at_id_idx",
-    ),
-    "one's own decisions": (
-        decisions._list(decisions._WHERE[Which.MINE]),
-        "person",
-        "decisions_of_person_idx",
-    ),
-    "an agent's decisions": (decisions._list(decisions._OF_AGENT), "agent", "decisions_of_agent_idx"),
+    "approvals that wait": (APPROVALS.of(Which.WAITING), None, "approvals_inbox_idx"),
+    "all approvals": (APPROVALS.of(Which.ALL), None, "approvals_club_id_activity_at_id_idx"),
+    "one's own approvals": (APPROVALS.of(Which.MINE), "person", "approvals_of_person_idx"),
+    "an agent's approvals": (APPROVALS.of_agent, "agent", "approvals_of_agent_idx"),
+    "open decisions": (DECISIONS.of(Which.WAITING), None, "decisions_open_idx"),
+    "all decisions": (DECISIONS.of(Which.ALL), None, "decisions_club_id_activity_at_id_idx"),
+    "one's own decisions": (DECISIONS.of(Which.MINE), "person", "decisions_of_person_idx"),
+    "an agent's decisions": (DECISIONS.of_agent, "agent", "decisions_of_agent_idx"),
     "all runs": (runs._ALL, None, "agent_runs_club_id_started_at_id_idx"),
     "an agent's runs": (runs._OF_AGENT, "agent", "agent_runs_club_id_agent_id_started_at_id_idx"),
 }

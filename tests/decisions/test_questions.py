@@ -16,7 +16,7 @@ from lastcall.db.database import Database
 from lastcall.db.transaction import Transaction
 from lastcall.deadlines.owner import Done, Failed, Stop
 from lastcall.deadlines.scheduler import Scheduler
-from lastcall.decisions.approvals.queries import Which
+from lastcall.decisions.listing import Which
 from lastcall.decisions.questions import asking, deciding
 from lastcall.decisions.questions.actions import offer_action
 from lastcall.decisions.questions.expiry import DueDecisions, decision_expiry_owner

@@ -40,6 +40,8 @@ WITHIN_A_COMMAND = {
     "decisions.approvals.rows.write": "the one way in which an approval is written; its callers ask",
     "decisions.questions.actions.Action.apply": "the form of what decisions do",
     "decisions.questions.asking.end": "the one way in which a decision ends; its callers ask",
+    "decisions.listing.one_of": "what each list and page of what is asked reads by, and asks",
+    "decisions.listing.page_of": "what each list and page of what is asked reads by, and asks",
     "decisions.retention.proposals.ArchiveProposal.apply": "within the transaction of a decision, and asks",
     "decisions.retention.controls.revive_in": "within a transaction that asked who may",
     "decisions.retention.write.change": "the one way in which retention is written; its callers ask",

@@ -11,6 +11,7 @@ from tests.matrix.world import World
 from lastcall.clubs.permissions import Permission
 from lastcall.decisions.approvals import asking, deciding, queries
 from lastcall.decisions.approvals.asking import Ask
+from lastcall.decisions.listing import Which
 from lastcall.decisions.questions import asking as questions
 from lastcall.decisions.questions import deciding as answers
 from lastcall.decisions.questions import queries as question_queries
@@ -68,7 +69,7 @@ async def decide(w: World, tx: Any, actor: Any) -> Any:
     return await answers.decide(w.db, actor, w.club_id, await questioned(w, tx, w.agent), "a")
 
 
-def page(function: Any, which: queries.Which) -> Any:
+def page(function: Any, which: Which) -> Any:
     return lambda w, tx, actor: function(tx, actor, w.club_id, which)
 
 
@@ -128,14 +129,14 @@ DECISIONS = [
         queries.approvals_page,
         Who.STAFF,
         Scope.READ,
-        page(queries.approvals_page, queries.Which.WAITING),
+        page(queries.approvals_page, Which.WAITING),
         **NO_APPROVAL,
     ),
     row(
         queries.approvals_page,
         Who.STAFF,
         Scope.READ,
-        page(queries.approvals_page, queries.Which.MINE),
+        page(queries.approvals_page, Which.MINE),
         variant="one's own",
     ),
     row(
@@ -151,7 +152,7 @@ DECISIONS = [
         question_queries.decisions_page,
         Who.STAFF,
         Scope.READ,
-        page(question_queries.decisions_page, queries.Which.ALL),
+        page(question_queries.decisions_page, Which.ALL),
         **NO_DECISION,
     ),
     row(runs.one_run, Who.STAFF, Scope.READ, run, P.MANAGE_AGENTS),

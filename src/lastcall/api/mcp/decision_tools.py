@@ -10,7 +10,7 @@ from lastcall.api.mcp.tool import Club, PageCursor, PageSize, Tool
 from lastcall.api.v1.routes import approvals, decisions
 from lastcall.api.v1.shapes import Id, Input, Shape
 from lastcall.db.database import Database
-from lastcall.decisions.approvals.queries import Which
+from lastcall.decisions.listing import Which
 from lastcall.people.actor import Actor
 
 Seen = Annotated[int, Meta(description="The `revision` that you read: a newer one is not decided unread.")]

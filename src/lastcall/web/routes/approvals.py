@@ -17,7 +17,8 @@ from lastcall.db.cursor import cut, read_cursor
 from lastcall.db.database import Database
 from lastcall.decisions.approvals import asking, deciding
 from lastcall.decisions.approvals.machine import Status
-from lastcall.decisions.approvals.queries import LISTING, ApprovalView, Which, approval_story, approvals_page
+from lastcall.decisions.approvals.queries import LISTING, ApprovalView, approval_story, approvals_page
+from lastcall.decisions.listing import Which
 from lastcall.errors import Conflict, Invalid, LastcallError, NotAllowed
 from lastcall.operations.effects import OPERATIONS
 from lastcall.people.actor import Actor

@@ -11,8 +11,8 @@ from litestar.response import Redirect
 
 from lastcall.clubs.permissions import Permission
 from lastcall.db.cursor import cut, read_cursor
-from lastcall.decisions.approvals.queries import Which
 from lastcall.decisions.inbox.proposed import proposed_items
+from lastcall.decisions.listing import Which
 from lastcall.decisions.questions.asking import DecisionStatus, cancel_decision
 from lastcall.decisions.questions.deciding import decide
 from lastcall.decisions.questions.queries import LISTING, decisions_page, one_decision

@@ -26,7 +26,8 @@ from lastcall.db.cursor import read_cursor
 from lastcall.db.database import Database
 from lastcall.db.ids import encode_id
 from lastcall.decisions.approvals import asking, deciding
-from lastcall.decisions.approvals.queries import LISTING, Which, approval_story, approvals_page
+from lastcall.decisions.approvals.queries import LISTING, approval_story, approvals_page
+from lastcall.decisions.listing import Which
 from lastcall.people.actor import Actor
 
 TAGS = ["Approvals"]

@@ -24,7 +24,7 @@ from lastcall.api.v1.shapes import Id, Input, PathId, Shape, known, known_in
 from lastcall.db.cursor import cut, read_cursor
 from lastcall.db.database import Database
 from lastcall.db.ids import encode_id
-from lastcall.decisions.approvals.queries import Which
+from lastcall.decisions.listing import Which
 from lastcall.decisions.questions.asking import ask_decision, cancel_decision
 from lastcall.decisions.questions.deciding import decide
 from lastcall.decisions.questions.queries import LISTING, decisions_page, one_decision
