@@ -74,13 +74,7 @@ def asker_columns(asker: Asker) -> dict[str, Any]:
 
 def is_theirs(row: Any, asker: Asker) -> bool:
     """Whether they asked for what this row (with the columns of ``Asked``) is."""
-    match asker:
-        case Actor():
-            return bool(row.requested_by_person_id == asker.person_id)
-        case AgentActor():
-            return bool(row.requested_by_agent_id == asker.agent_id)
-        case System():
-            return bool(row.requested_by_system == asker.name)
+    return all(getattr(row, name) == value for name, value in asker_columns(asker).items())
 
 
 async def tell_asker(tx: Transaction, club_id: UUID, row: Any, message: Message) -> None:
