@@ -12,26 +12,22 @@ from litestar.di import NamedDependency
 from litestar.params import FromPath, FromQuery
 from litestar.response import Redirect
 
-from lastcall.clubs.permissions import Permission
-from lastcall.db.cursor import cut, read_cursor
 from lastcall.db.database import Database
 from lastcall.decisions.approvals import asking, deciding
 from lastcall.decisions.approvals.machine import Status
 from lastcall.decisions.approvals.queries import LISTING, ApprovalView, approval_story, approvals_page
-from lastcall.decisions.listing import Which
 from lastcall.errors import Conflict, Invalid, LastcallError, NotAllowed
 from lastcall.operations.effects import OPERATIONS
 from lastcall.people.actor import Actor
 from lastcall.web.access import Access, Visitor, access
+from lastcall.web.asked import SECTION, list_asked
 from lastcall.web.carried import carried_actions
-from lastcall.web.club import ClubPage, club_page
+from lastcall.web.club import club_page
 from lastcall.web.fields import known_id, read_revision
 from lastcall.web.looks import Look
 from lastcall.web.pages import PageRequest, go_to, joined_fields
 from lastcall.web.room import Web
 
-SECTION = "inbox"
-LISTS = {Which.WAITING: "Waiting", Which.MINE: "Asked by me", Which.ALL: "All"}
 LOOKS: Mapping[Status, Look] = {
     status: Look(tone, icon, status.label)
     for status, (tone, icon) in {
@@ -42,14 +38,6 @@ LOOKS: Mapping[Status, Look] = {
         Status.WITHDRAWN: ("", "slash"),
     }.items()
 }
-PER_PAGE = 50
-
-
-def list_shown(page: ClubPage, wanted: str) -> Which:
-    """Which list: what waits for whoever decides, else what they asked themselves."""
-    if not page.standing.holds(Permission.DECIDE_APPROVALS):
-        return Which.MINE
-    return Which(wanted) if wanted in set(Which) else Which.WAITING
 
 
 @get("/c/{slug:str}/approvals", opt=access(Access.STAFF))
@@ -61,28 +49,17 @@ async def list_approvals(
     shown: FromQuery[str] = "",
     after: FromQuery[str] = "",
 ) -> Response[str]:
-    async with web.database.read() as tx:
-        page = await club_page(tx, visitor, slug)
-        which = list_shown(page, shown)
-        found = await approvals_page(
-            tx,
-            visitor.actor,
-            page.club.id,
-            which,
-            after=read_cursor(LISTING, after or None),
-            limit=PER_PAGE + 1,
-        )
-    rows, behind = cut(found, PER_PAGE, LISTING, lambda one: one.cursor)
-    return web.pages.show(
+    return await list_asked(
         request,
-        "approvals.html",
-        page.place(SECTION),
-        page.now,
-        approvals=rows,
+        web,
+        visitor,
+        slug,
+        LISTING,
+        approvals_page,
+        shown=shown,
+        after=after,
+        waiting="Waiting",
         looks=LOOKS,
-        which=which,
-        lists=LISTS if page.standing.holds(Permission.DECIDE_APPROVALS) else {},
-        behind=behind and f"{page.path('approvals')}?shown={which}&after={behind}",
     )
 
 
@@ -107,11 +84,9 @@ async def act_on_approval(
 ) -> Response[str] | Redirect:
     """What the pressed button says. Refused, the page comes again with the reason and what was typed."""
     fields = await joined_fields(request)
-    wanted = known_id(approval_id)
     async with web.database.read() as tx:
         page = await club_page(tx, visitor, slug)
-        await approval_story(tx, visitor.actor, page.club.id, wanted)
-    target = (web.database, visitor.actor, page.club.id, wanted)
+    target = (web.database, visitor.actor, page.club.id, known_id(approval_id))
     note = fields.get("note", "")
     try:
         match fields.get("act"):

@@ -9,10 +9,7 @@ from litestar.di import NamedDependency
 from litestar.params import FromPath, FromQuery
 from litestar.response import Redirect
 
-from lastcall.clubs.permissions import Permission
-from lastcall.db.cursor import cut, read_cursor
 from lastcall.decisions.inbox.proposed import proposed_items
-from lastcall.decisions.listing import Which
 from lastcall.decisions.questions.asking import DecisionStatus, cancel_decision
 from lastcall.decisions.questions.deciding import decide
 from lastcall.decisions.questions.queries import LISTING, decisions_page, one_decision
@@ -21,12 +18,12 @@ from lastcall.decisions.runs import queries as runs
 from lastcall.decisions.runs.service import RunStatus
 from lastcall.errors import Conflict, Invalid, LastcallError, NotAllowed
 from lastcall.web.access import Access, Visitor, access
+from lastcall.web.asked import SECTION, list_asked
 from lastcall.web.club import club_page
 from lastcall.web.fields import known_id
 from lastcall.web.looks import Look
 from lastcall.web.pages import PageRequest, go_to, joined_fields
 from lastcall.web.room import Web
-from lastcall.web.routes.approvals import LISTS, PER_PAGE, SECTION, list_shown
 
 _TONES = {
     DecisionStatus.OPEN: ("wait", "clock"),
@@ -55,28 +52,17 @@ async def list_decisions(
     shown: FromQuery[str] = "",
     after: FromQuery[str] = "",
 ) -> Response[str]:
-    async with web.database.read() as tx:
-        page = await club_page(tx, visitor, slug)
-        which = list_shown(page, shown)
-        found = await decisions_page(
-            tx,
-            visitor.actor,
-            page.club.id,
-            which,
-            after=read_cursor(LISTING, after or None),
-            limit=PER_PAGE + 1,
-        )
-    rows, behind = cut(found, PER_PAGE, LISTING, lambda one: one.cursor)
-    return web.pages.show(
+    return await list_asked(
         request,
-        "decisions.html",
-        page.place(SECTION),
-        page.now,
-        decisions=rows,
+        web,
+        visitor,
+        slug,
+        LISTING,
+        decisions_page,
+        shown=shown,
+        after=after,
+        waiting="Open",
         looks=LOOKS,
-        which=which,
-        lists={**LISTS, Which.WAITING: "Open"} if page.standing.holds(Permission.DECIDE_APPROVALS) else {},
-        behind=behind and f"{page.path('decisions')}?shown={which}&after={behind}",
     )
 
 
@@ -101,11 +87,9 @@ async def act_on_decision(
 ) -> Response[str] | Redirect:
     """Choose, or call off. Refused, the page comes again with the reason and what was typed."""
     fields = await joined_fields(request)
-    wanted = known_id(decision_id)
     async with web.database.read() as tx:
         page = await club_page(tx, visitor, slug)
-        await one_decision(tx, visitor.actor, page.club.id, wanted)
-    target = (web.database, visitor.actor, page.club.id, wanted)
+    target = (web.database, visitor.actor, page.club.id, known_id(decision_id))
     try:
         match fields.get("act"):
             case "decide":
