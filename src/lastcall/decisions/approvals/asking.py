@@ -30,13 +30,8 @@ from lastcall.decisions.approvals.rows import (
     tell,
     write,
 )
-from lastcall.decisions.approvals.tables import (
-    BODY_MOST,
-    TITLE_MOST,
-    Approval,
-    ApprovalComment,
-    ApprovalRevision,
-)
+from lastcall.decisions.approvals.tables import Approval, ApprovalComment, ApprovalRevision
+from lastcall.decisions.askers import BODY_MOST, TITLE_MOST
 from lastcall.decisions.asking import (
     Asker,
     asked_row,

@@ -23,7 +23,7 @@ from lastcall.decisions.approvals.rows import (
     require_seen,
     write,
 )
-from lastcall.decisions.approvals.tables import BODY_MOST
+from lastcall.decisions.askers import BODY_MOST
 from lastcall.decisions.asking import NOTE_MOST, valid_text
 from lastcall.decisions.effects import Effect, effect_named
 from lastcall.errors import Invalid

@@ -6,16 +6,13 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import CheckConstraint, ForeignKey, Index, LargeBinary, UniqueConstraint, text
+from sqlalchemy import CheckConstraint, ForeignKey, Index, UniqueConstraint, text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
 from lastcall.db.base import Base, TenantTable, tenant_reference
-from lastcall.decisions.askers import Asked, asker_constraints
+from lastcall.decisions.askers import BODY_MOST, DATABASE_NOW, Asked, asked_constraints
 
-DATABASE_NOW = text("lastcall_now()")
-TITLE_MOST = 200  # characters
-BODY_MOST = 4000  # characters, of an approval's text and of a comment
 OPEN = "status in ('pending', 'revision_requested')"
 
 
@@ -25,13 +22,13 @@ class Approval(Asked, TenantTable, Base):
     ``type`` is what sort of question it is, in the asker's words; ``subject_kind`` and ``subject_key`` what it is
     about, where ``is_only_one`` lets one of a type and subject wait at a time. ``effect_name`` and ``effect_body`` are
     what approving it does (``decisions.effects``), ``effect_result`` what that answered. ``revision`` counts what it
-    said. ``activity_at`` is when the asker last changed it. ``archive_due_at`` and ``is_archived`` are derived by
-    retention and written by it alone. ``decided_by`` is null where the asker withdrew it.
+    said. ``archive_due_at`` and ``is_archived`` are derived by retention and written by it alone. ``decided_by`` is
+    null where the asker withdrew it.
     """
 
     __tablename__ = "approvals"
     __table_args__ = (
-        *asker_constraints(),
+        *asked_constraints(),
         CheckConstraint(
             "status in ('pending', 'revision_requested', 'approved', 'rejected', 'withdrawn')", name="status"
         ),
@@ -45,14 +42,8 @@ class Approval(Asked, TenantTable, Base):
         CheckConstraint(
             "effect_result is null or (effect_name is not null and status = 'approved')", name="effect_result"
         ),
-        CheckConstraint("(idempotency_key is null) = (asked_digest is null)", name="idempotency"),
         CheckConstraint("not is_only_one or subject_key is not null", name="only_one"),
         CheckConstraint("revision >= 1", name="revision"),
-        CheckConstraint(f"char_length(title) between 1 and {TITLE_MOST}", name="title"),
-        CheckConstraint(f"char_length(body) <= {BODY_MOST}", name="body"),
-        UniqueConstraint("club_id", "requested_by_person_id", "idempotency_key"),
-        UniqueConstraint("club_id", "requested_by_agent_id", "idempotency_key"),
-        UniqueConstraint("club_id", "requested_by_system", "idempotency_key"),
         Index(
             "approvals_only_one_key",
             "club_id",
@@ -87,8 +78,6 @@ class Approval(Asked, TenantTable, Base):
         ForeignKey("clubs.id", ondelete="CASCADE"), primary_key=True, sort_order=-2
     )
     type: Mapped[str]
-    title: Mapped[str]
-    body: Mapped[str]
     subject_kind: Mapped[str | None]
     subject_key: Mapped[str | None]
     is_only_one: Mapped[bool] = mapped_column(server_default=text("false"))
@@ -97,15 +86,8 @@ class Approval(Asked, TenantTable, Base):
     effect_result: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
     status: Mapped[str] = mapped_column(server_default=text("'pending'"))
     revision: Mapped[int] = mapped_column(server_default=text("1"))
-    idempotency_key: Mapped[str | None]
-    asked_digest: Mapped[bytes | None] = mapped_column(LargeBinary)
-    activity_at: Mapped[datetime] = mapped_column(server_default=DATABASE_NOW)
     archive_due_at: Mapped[datetime | None]
     is_archived: Mapped[bool] = mapped_column(server_default=text("false"))
-    decided_at: Mapped[datetime | None]
-    decided_by: Mapped[UUID | None] = mapped_column(ForeignKey("people.id"))
-    decision_note: Mapped[str | None]
-    created_at: Mapped[datetime] = mapped_column(server_default=DATABASE_NOW)
 
 
 class ApprovalComment(TenantTable, Base):

@@ -19,7 +19,7 @@ from lastcall.db.clock import NOW
 from lastcall.db.database import Database
 from lastcall.db.transaction import Reader, Transaction
 from lastcall.deadlines.signals import Signal
-from lastcall.decisions.approvals.tables import BODY_MOST, TITLE_MOST
+from lastcall.decisions.askers import BODY_MOST, TITLE_MOST
 from lastcall.decisions.asking import (
     Asker,
     asked_row,

@@ -6,13 +6,12 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import CheckConstraint, ForeignKey, Index, LargeBinary, UniqueConstraint, text
+from sqlalchemy import CheckConstraint, ForeignKey, Index, text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
 from lastcall.db.base import Base, TenantTable
-from lastcall.decisions.approvals.tables import BODY_MOST, DATABASE_NOW, TITLE_MOST
-from lastcall.decisions.askers import Asked, asker_constraints
+from lastcall.decisions.askers import Asked, asked_constraints
 
 OPTIONS_FEWEST, OPTIONS_MOST = 2, 10
 
@@ -26,7 +25,7 @@ class Decision(Asked, TenantTable, Base):
 
     __tablename__ = "decisions"
     __table_args__ = (
-        *asker_constraints(),
+        *asked_constraints(),
         CheckConstraint("status in ('open', 'decided', 'expired', 'cancelled')", name="status"),
         CheckConstraint(
             "(status = 'open') = (decided_at is null) and (status = 'decided') = (decided_option is not null)"
@@ -40,13 +39,7 @@ class Decision(Asked, TenantTable, Base):
             name="options",
         ),
         CheckConstraint("(action_name is null) = (action_body is null)", name="action"),
-        CheckConstraint("(idempotency_key is null) = (asked_digest is null)", name="idempotency"),
         CheckConstraint("expires_at > created_at", name="expires_at"),
-        CheckConstraint(f"char_length(title) between 1 and {TITLE_MOST}", name="title"),
-        CheckConstraint(f"char_length(body) <= {BODY_MOST}", name="body"),
-        UniqueConstraint("club_id", "requested_by_person_id", "idempotency_key"),
-        UniqueConstraint("club_id", "requested_by_agent_id", "idempotency_key"),
-        UniqueConstraint("club_id", "requested_by_system", "idempotency_key"),
         Index("decisions_open_idx", "club_id", "activity_at", "id", postgresql_where=text("status = 'open'")),
         Index(
             "decisions_open_of_agent_idx",
@@ -64,19 +57,10 @@ class Decision(Asked, TenantTable, Base):
     club_id: Mapped[UUID] = mapped_column(
         ForeignKey("clubs.id", ondelete="CASCADE"), primary_key=True, sort_order=-2
     )
-    title: Mapped[str]
-    body: Mapped[str]
     options: Mapped[list[dict[str, Any]]] = mapped_column(JSONB)
     action_name: Mapped[str | None]
     action_body: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
     action_result: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
     status: Mapped[str] = mapped_column(server_default=text("'open'"))
-    idempotency_key: Mapped[str | None]
-    asked_digest: Mapped[bytes | None] = mapped_column(LargeBinary)
-    activity_at: Mapped[datetime] = mapped_column(server_default=DATABASE_NOW)
     expires_at: Mapped[datetime]
     decided_option: Mapped[str | None]
-    decided_at: Mapped[datetime | None]
-    decided_by: Mapped[UUID | None] = mapped_column(ForeignKey("people.id"))
-    decision_note: Mapped[str | None]
-    created_at: Mapped[datetime] = mapped_column(server_default=DATABASE_NOW)

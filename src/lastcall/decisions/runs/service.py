@@ -16,7 +16,7 @@ from lastcall.db.clock import NOW
 from lastcall.db.database import Database
 from lastcall.db.ids import new_id
 from lastcall.db.transaction import Transaction
-from lastcall.decisions.approvals.tables import BODY_MOST, TITLE_MOST
+from lastcall.decisions.askers import BODY_MOST, TITLE_MOST
 from lastcall.decisions.asking import hold_agent, valid_key, valid_text, valid_title
 from lastcall.decisions.runs.tables import AgentRun
 from lastcall.errors import Conflict, Invalid

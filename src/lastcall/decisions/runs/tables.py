@@ -9,7 +9,7 @@ from sqlalchemy import CheckConstraint, ForeignKey, Index, UniqueConstraint, tex
 from sqlalchemy.orm import Mapped, mapped_column
 
 from lastcall.db.base import Base, TenantTable, tenant_reference
-from lastcall.decisions.approvals.tables import BODY_MOST, DATABASE_NOW, TITLE_MOST
+from lastcall.decisions.askers import BODY_MOST, DATABASE_NOW, TITLE_MOST
 
 
 class AgentRun(TenantTable, Base):
