@@ -64,6 +64,12 @@ async def _withdraw(db: Database, agent: AgentActor, asked: MyOne) -> Shape:
     return answer
 
 
+async def _cancel(db: Database, agent: AgentActor, asked: MyOne) -> Shape:
+    await asks.cancel_my_decision.fn(db=db, agent=agent, decision_id=asked.id)
+    answer: Shape = await asks.my_decision.fn(db=db, agent=agent, decision_id=asked.id)
+    return answer
+
+
 TOOLS: tuple[AgentTool[Any], ...] = (
     AgentTool(
         name="ask_approval",
@@ -130,6 +136,14 @@ TOOLS: tuple[AgentTool[Any], ...] = (
         ),
         grant=AgentGrant.ASK,
         reads=True,
+    ),
+    AgentTool(
+        name="cancel_decision",
+        words="Call a decision of yours off while it is open.",
+        asked=MyOne,
+        run=_cancel,
+        grant=AgentGrant.ASK,
+        repeats=True,
     ),
     AgentTool(
         name="propose_archive",
