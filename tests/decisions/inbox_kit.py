@@ -10,8 +10,9 @@ from lastcall.clubs.permissions import Permission
 from lastcall.db.ids import new_id
 from lastcall.db.transaction import Reader, Transaction
 from lastcall.decisions.inbox.item import Item, Shelf
-from lastcall.decisions.inbox.queries import AGEING, Wanted, inbox_page
+from lastcall.decisions.inbox.queries import Wanted, inbox_page
 from lastcall.decisions.inbox.reach import Reach
+from lastcall.decisions.retention.explain import AGEING
 
 NEEDS = {
     "join_request": Permission.DECIDE_ACCESS,

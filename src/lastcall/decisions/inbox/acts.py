@@ -12,18 +12,11 @@ from lastcall.decisions.inbox.away import Until, put_away, show_again
 from lastcall.decisions.inbox.item import Act
 from lastcall.decisions.inbox.queries import PAGE_MOST
 from lastcall.decisions.inbox.source import Chosen, Source, Verdict, on_its_page
-from lastcall.decisions.retention import controls
+from lastcall.decisions.retention.many import CONTROLS, Control
 from lastcall.errors import Conflict, Invalid, LastcallError
 from lastcall.mail.mailer import Mailer
 from lastcall.people.actor import Actor
 from lastcall.people.scopes import Scope
-
-_CONTROLS = {
-    Act.KEEP: controls.keep,
-    Act.UNKEEP: controls.unkeep,
-    Act.ARCHIVE: controls.archive,
-    Act.REVIVE: controls.revive,
-}
 
 
 @dataclass(frozen=True)
@@ -110,4 +103,5 @@ async def _act(db: Database, actor: Actor, act: Act, item: Ticked, said: Said) -
                     "What waits here is never archived.",
                     advice="Put it away for yourself instead.",
                 )
-            await _CONTROLS[act](db, actor, item.club_id, source.kind, item.id, seen_version=item.version)
+            control = CONTROLS[Control(act)]
+            await control(db, actor, item.club_id, source.kind, item.id, seen_version=item.version)

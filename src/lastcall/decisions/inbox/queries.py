@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -17,11 +17,9 @@ from lastcall.decisions.inbox.item import Act, Away, Counts, Item, ItemClub, She
 from lastcall.decisions.inbox.reach import Reach
 from lastcall.decisions.inbox.source import Source, source_named, sources
 from lastcall.decisions.inbox.statements import count_statement, page_statement
-from lastcall.decisions.retention.explain import Outlook
-from lastcall.decisions.retention.view import UNSEEN, RetentionView
+from lastcall.decisions.retention.explain import AGEING, Outlook, outlook_of
+from lastcall.decisions.retention.view import RetentionView, view
 
-AGEING = timedelta(days=30)
-"""Without activity for so long an item is ageing."""
 LISTING = "inbox"
 PAGE_MOST = 100
 
@@ -95,7 +93,7 @@ def _item(reach: Reach, row: Row[Any], now: datetime) -> Item:
     if words is None:
         raise RuntimeError(f"{source.name} is not for agents")
     away = Away(row.away_until) if row.is_away else None
-    retention = _retention(row) if source.kind is not None else None
+    retention = view(row if row.is_noted else None) if source.kind is not None else None
     due_at = datetime.fromisoformat(said["due_at"]) if said["due_at"] else None
     return Item(
         source=source,
@@ -112,29 +110,9 @@ def _item(reach: Reach, row: Row[Any], now: datetime) -> Item:
     )
 
 
-def _retention(row: Row[Any]) -> RetentionView:
-    if not row.is_noted:
-        return UNSEEN
-    return RetentionView(
-        keep=row.keep,
-        archived_at=row.archived_at,
-        archived_reason=row.archived_reason,
-        revived_at=row.revived_at,
-        version=row.version,
-        archive_version=row.archive_version,
-    )
-
-
 def _outlook(row: Row[Any], retention: RetentionView, due_at: datetime | None, now: datetime) -> Outlook:
-    if retention.archived_at is not None:
-        return Outlook.ARCHIVED
-    if retention.keep:
-        return Outlook.KEPT
-    if row.club_state != "active":
-        return Outlook.CLUB_NOT_ACTIVE
-    if row.retention_days is None:
-        return Outlook.NEVER
-    return Outlook.DUE if due_at is not None and due_at <= now else Outlook.SCHEDULED
+    is_due = due_at is not None and due_at <= now
+    return outlook_of(retention, row.club_state, is_never=row.retention_days is None, is_due=is_due)
 
 
 def _actions(

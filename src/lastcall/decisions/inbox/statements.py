@@ -13,11 +13,13 @@ from sqlalchemy import TextClause, text
 from lastcall.decisions.inbox.item import MOST_COUNTED, Shelf
 from lastcall.decisions.inbox.source import Source
 
-HIDDEN = """exists (
+IN_FORCE = "(d.until > :now or (d.until is null and d.activity_at >= {activity}))"
+"""What was put away is so still: a snooze until its time, a dismissal until something happens."""
+HIDDEN = f"""exists (
         select from inbox_dismissals d
          where d.club_id = s.club_id and d.person_id = :person and d.item_id = s.id
-           and (d.until > :now or (d.until is null and d.activity_at >= s.{activity})))"""
-"""Put away by this reader and still so: a snooze until its time, a dismissal until something happens."""
+           and {IN_FORCE})"""
+"""Put away by this reader."""
 
 
 def on_shelf(source: Source, shelf: Shelf, *, for_person: bool) -> str:
@@ -37,7 +39,7 @@ def on_shelf(source: Source, shelf: Shelf, *, for_person: bool) -> str:
             parts.append(f"{activity} <= :ageing")
         case Shelf.WAITING | Shelf.ARCHIVED | Shelf.AWAY:
             pass
-    hidden = HIDDEN.format(activity=source.activity)
+    hidden = HIDDEN.format(activity=activity)
     if shelf is Shelf.AWAY:
         parts.append(hidden if for_person else "false")
     elif shelf is not Shelf.ARCHIVED and for_person:
@@ -61,7 +63,7 @@ def page_statement(
     )
     put = (
         "left join inbox_dismissals d on d.club_id = p.club_id and d.person_id = :person and d.item_id = p.id"
-        " and (d.until > :now or (d.until is null and d.activity_at >= p.activity_at))"
+        f" and {IN_FORCE.format(activity='p.activity_at')}"
         if for_person
         else ""
     )

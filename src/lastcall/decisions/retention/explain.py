@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 from uuid import UUID
@@ -13,9 +13,12 @@ from sqlalchemy import Row, text
 
 from lastcall.db.transaction import Reader
 from lastcall.decisions.retention.kind import Kind
-from lastcall.decisions.retention.view import RetentionView
+from lastcall.decisions.retention.view import RetentionView, view
 from lastcall.people.actor import Actor
 from lastcall.people.scopes import Scope
+
+AGEING = timedelta(days=30)
+"""Without activity for so long an item is ageing."""
 
 
 class Outlook(StrEnum):
@@ -79,6 +82,18 @@ async def explain_item(tx: Reader, actor: Actor, club_id: UUID, kind: Kind, item
     return found[item_id]
 
 
+def outlook_of(retention: RetentionView, club_state: str, *, is_never: bool, is_due: bool) -> Outlook:
+    """What comes of an item that waits. ``is_never``: as the club is set, it has no time at which it is due."""
+    reasons = {
+        Outlook.ARCHIVED: retention.archived_at is not None,
+        Outlook.KEPT: retention.keep,
+        Outlook.CLUB_NOT_ACTIVE: club_state != "active",
+        Outlook.NEVER: is_never,
+        Outlook.DUE: is_due,
+    }
+    return next((outlook for outlook, fits in reasons.items() if fits), Outlook.SCHEDULED)
+
+
 def _facts(kind: Kind) -> Any:
     # By the candidate rule itself, and not by the column that is derived from it.
     return text(f"""
@@ -97,35 +112,19 @@ def _facts(kind: Kind) -> Any:
 
 
 def _explanation(kind: Kind, row: Row[Any]) -> Explanation:
-    view = RetentionView(
-        keep=row.keep,
-        archived_at=row.archived_at,
-        archived_reason=row.archived_reason,
-        revived_at=row.revived_at,
-        version=row.version,
-        archive_version=row.archive_version,
-    )
+    retention = view(row)
+    is_due = row.due_at is not None and row.is_due
     return Explanation(
         kind=kind,
         id=row.id,
-        outlook=_outlook(kind, row),
+        outlook=Outlook.DECIDED
+        if row.status != kind.pending
+        else outlook_of(retention, row.club_state, is_never=row.due_at is None, is_due=is_due),
         status=row.status,
         activity_at=row.activity_at,
         idle_since=row.idle_since,
         retention_days=row.retention_days,
         due_at=row.due_at,
         archived_by=row.archived_by,
-        retention=view,
+        retention=retention,
     )
-
-
-def _outlook(kind: Kind, row: Row[Any]) -> Outlook:
-    reasons = {
-        Outlook.DECIDED: row.status != kind.pending,
-        Outlook.ARCHIVED: row.archived_at is not None,
-        Outlook.KEPT: row.keep,
-        Outlook.CLUB_NOT_ACTIVE: row.club_state != "active",
-        Outlook.NEVER: row.due_at is None,
-        Outlook.DUE: row.is_due,
-    }
-    return next((outlook for outlook, fits in reasons.items() if fits), Outlook.SCHEDULED)

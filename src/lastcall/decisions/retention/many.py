@@ -46,7 +46,7 @@ class Outcome:
     refusal: LastcallError | None
 
 
-_CONTROLS = {
+CONTROLS = {
     Control.KEEP: controls.keep,
     Control.UNKEEP: controls.unkeep,
     Control.ARCHIVE: controls.archive,
@@ -72,7 +72,7 @@ async def control_many(
     async with db.read() as tx:
         for scope in sorted({item.kind.scope for item in items}):
             await require_staff(tx, actor, club_id, scope=scope)
-    act = _CONTROLS[control]
+    act = CONTROLS[control]
     outcomes = []
     for item in items:
         try:

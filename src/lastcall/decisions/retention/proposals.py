@@ -28,7 +28,7 @@ from lastcall.db.transaction import Reader, Transaction
 from lastcall.decisions.questions.asking import Option, Question, ask_in
 from lastcall.decisions.questions.tables import Decision
 from lastcall.decisions.retention.controls import archived_by
-from lastcall.decisions.retention.explain import Explanation, explain
+from lastcall.decisions.retention.explain import AGEING, Explanation, explain
 from lastcall.decisions.retention.kind import Kind
 from lastcall.decisions.retention.kinds import KINDS, kind_named
 from lastcall.decisions.retention.write import ARCHIVED, change
@@ -40,8 +40,6 @@ ARCHIVE_PROPOSAL = "archive_proposal"
 MOST_PROPOSED = 100
 REASON_MOST = 500
 """Characters."""
-AGEING = timedelta(days=30)
-"""How long an item must have been idle to be proposed, or half of the club's days where that is less."""
 NEEDED = (AgentGrant.READ_INBOX, AgentGrant.PROPOSE_ARCHIVE)
 ARCHIVE, LEAVE = "archive", "leave"
 """The options of such a decision."""
@@ -225,6 +223,7 @@ def _fit(item: Proposed, found: Mapping[UUID, Explanation], now: datetime) -> Ex
         raise item.kind.unknown()
     if one.retention.version != item.version:
         raise _stale()
+    # Where the club archives early, what has waited for half of its days has waited long.
     days = AGEING if one.retention_days is None else min(AGEING, timedelta(days=one.retention_days) / 2)
     is_open = one.status == item.kind.pending and one.retention.archived_at is None and not one.retention.keep
     if not is_open or now - one.idle_since < days:

@@ -39,6 +39,9 @@ COLUMNS = (
 )
 
 
+_NAMES = tuple(column.key for column in COLUMNS)
+
+
 async def retention_of(tx: Reader, club_id: UUID, item_id: UUID) -> RetentionView:
     """The item's retention as it stands. Who may see it is the caller's question."""
     found = await tx.execute(select(*COLUMNS).where(Retention.club_id == club_id, Retention.id == item_id))
@@ -46,5 +49,5 @@ async def retention_of(tx: Reader, club_id: UUID, item_id: UUID) -> RetentionVie
 
 
 def view(row: Row[Any] | None) -> RetentionView:
-    """A row of ``COLUMNS``, or no row."""
-    return UNSEEN if row is None else RetentionView(**row._mapping)
+    """Of a row that has ``COLUMNS``, or of no row."""
+    return UNSEEN if row is None else RetentionView(**{name: row._mapping[name] for name in _NAMES})
