@@ -9,7 +9,13 @@ import pytest
 from tests.api.v1_kit import Api, Program, open_api
 
 from lastcall.access.invites import InviteKind, create_invite
-from lastcall.access.requests import AgentSubject, PersonSubject, record_join_request
+from lastcall.access.requests import (
+    Activity,
+    AgentSubject,
+    PersonSubject,
+    record_join_request,
+    write_join_request_change,
+)
 from lastcall.clubs.queries import roles_of
 from lastcall.db.database import Database
 from lastcall.db.ids import encode_id
@@ -79,6 +85,34 @@ async def test_items_are_put_away_and_shown_again_for_their_reader_alone_and_aga
     assert hidden["items"][0]["refusal"]["code"] == "join_request_unknown"
 
 
+@pytest.mark.clause("DEC-05")
+async def test_what_moved_since_the_list_told_of_it_is_not_put_away_unseen(api: Api) -> None:
+    world = api.world
+    owner = await api.program("owner")
+    invite = await create_invite(world.db, world.actors["owner"], world.club_id, (), kind=InviteKind.AGENT)
+    request_id = await record_join_request(world.db, world.club_id, invite.id, AgentSubject("Porter"))
+
+    async def listed() -> list[dict[str, object]]:
+        items = (await owner("GET", f"/clubs/{api.club}/inbox")).json()["items"]
+        return [
+            {name: one[name] for name in ("kind", "id", "activityAt")}
+            for one in items
+            if one["id"] == encode_id(request_id)
+        ]
+
+    seen = await listed()
+    await write_join_request_change(world.db, world.actors["owner"], world.club_id, request_id, Activity())
+    until = (await world.db.pool.fetchval("select lastcall_now()")) + timedelta(days=3)
+    for sight, more in (("snooze", {"until": until.isoformat()}), ("dismiss", {})):
+        answer = await owner("POST", f"/clubs/{api.club}/inbox/{sight}", json={"items": seen, **more})
+        assert answer.json()["items"][0]["refusal"]["code"] == "item_moved"
+    fresh = await listed()
+    assert len(fresh) == 1, "it is still in sight"
+    answer = await owner("POST", f"/clubs/{api.club}/inbox/dismiss", json={"items": fresh})
+    assert answer.json()["items"][0]["refusal"] is None
+    assert await listed() == []
+
+
 @pytest.mark.parametrize(
     ("sight", "body", "status", "code"),
     [
@@ -86,6 +120,12 @@ async def test_items_are_put_away_and_shown_again_for_their_reader_alone_and_aga
         ("dismiss", {"until": "2031-01-01T00:00:00Z"}, 422, "until_misplaced"),
         ("snooze", {"until": "2031-01-01T00:00:00"}, 422, "time_without_zone"),
         ("dismiss", {"items": [{"kind": "ghost", "id": "01j9zq8v3n5x7c2m4k6h8d0f1g"}]}, 422, "kind_unknown"),
+        (
+            "dismiss",
+            {"items": [{**ANY_ITEM, "activityAt": "2031-01-01T00:00:00"}]},
+            422,
+            "time_without_zone",
+        ),
         ("dismiss", {"items": [ANY_ITEM] * 101}, 422, None),
         ("dismiss", {"items": []}, 422, None),
         ("dance", {}, 404, "not_found"),

@@ -10,7 +10,7 @@ import pytest
 from tests.web.conftest import Site, Visitor, World
 
 from lastcall.access.invites import InviteKind, create_invite
-from lastcall.access.requests import AgentSubject, record_join_request
+from lastcall.access.requests import Activity, AgentSubject, record_join_request, write_join_request_change
 from lastcall.clubs.queries import roles_of
 from lastcall.clubs.staff import assign_role
 from lastcall.decisions.retention.controls import keep
@@ -111,6 +111,24 @@ async def test_a_snooze_puts_an_item_away_for_its_reader_alone(
     assert "Later" in (await owner.get(INBOX)).text
 
 
+@pytest.mark.clause("DEC-05")
+async def test_what_moved_behind_an_open_page_is_not_put_away_unseen(
+    world: World, site: Site, visit: Visit
+) -> None:
+    owner = visit("owner")
+    request_id = await waiting(world, "Porter")
+    (key,) = KEY.findall((await owner.get(INBOX)).text)
+    await write_join_request_change(world.db, world.actors["owner"], world.club_id, request_id, Activity())
+    for act in ("dismiss", "snooze"):
+        answer = await owner.post(INBOX, {"do": f"{act} {key}"})
+        assert answer.status_code == 200
+        assert "Something happened to this meanwhile." in answer.text
+        assert "Porter" in answer.text
+    (fresh,) = KEY.findall((await owner.get(INBOX)).text)
+    assert (await owner.post(INBOX, {"do": f"dismiss {fresh}"})).status_code == 303
+    assert "Nothing waits for you" in (await owner.get(INBOX)).text
+
+
 async def test_what_no_page_sends_is_refused_in_words(world: World, site: Site, visit: Visit) -> None:
     owner = visit("owner")
     await waiting(world, "Porter")
@@ -119,6 +137,7 @@ async def test_what_no_page_sends_is_refused_in_words(world: World, site: Site, 
         ({"do": "dance"}, "Press one of the buttons."),
         ({"do": "archive"}, "Choose between one and 100 items."),
         ({"do": "archive join_request/x"}, "This form is not complete."),
+        ({"do": f"dismiss {key.rpartition('/')[0]}/soon"}, "This form is not complete."),
         ({"do": f"snooze {key}", "days": "9999"}, "Choose how long."),
     ):
         answer = await owner.post(INBOX, fields)

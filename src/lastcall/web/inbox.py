@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 from zoneinfo import ZoneInfo
 
 from lastcall.db.ids import decode_id, encode_id
+from lastcall.deadlines.times import to_datetime, to_microseconds
 from lastcall.decisions.inbox.acts import Said, Ticked
 from lastcall.decisions.inbox.away import Until
 from lastcall.decisions.inbox.item import Act, Item, Shelf
@@ -82,9 +83,10 @@ def read_listing(path: str, shelf: str, kind: str) -> Listing:
 
 
 def item_key(item: Item) -> str:
-    """What a form carries of an item: which it is, and the versions that the person saw."""
+    """What a form carries of an item: which it is, and the versions and the last activity that the person saw."""
     version = item.retention.version if item.retention else 0
-    return f"{item.source.name}/{encode_id(item.club.id)}/{encode_id(item.id)}/{item.seen}/{version}"
+    place = f"{item.source.name}/{encode_id(item.club.id)}/{encode_id(item.id)}"
+    return f"{place}/{item.seen}/{version}/{to_microseconds(item.activity_at)}"
 
 
 def read_act(fields: Mapping[str, str]) -> tuple[Act, list[Ticked]]:
@@ -98,11 +100,12 @@ def read_act(fields: Mapping[str, str]) -> tuple[Act, list[Ticked]]:
 
 def _ticked(key: str) -> Ticked:
     parts = key.split("/")
-    versions = parts[3:]
-    if len(parts) != 5 or not all(one.isascii() and one.isdigit() and len(one) < 10 for one in versions):
+    seen = parts[3:]
+    if len(parts) != 6 or not all(one.isascii() and one.isdigit() and len(one) < 18 for one in seen):
         raise Invalid("form_incomplete", "This form is not complete.", advice="Reload the page.")
-    source = source_named(parts[0])
-    return Ticked(source, decode_id(parts[1]), decode_id(parts[2]), int(versions[0]), int(versions[1]))
+    revision, version, activity = (int(one) for one in seen)
+    club_id, item_id = decode_id(parts[1]), decode_id(parts[2])
+    return Ticked(source_named(parts[0]), club_id, item_id, revision, version, to_datetime(activity))
 
 
 def read_said(fields: Mapping[str, str], now: datetime, mailer: Mailer) -> Said:

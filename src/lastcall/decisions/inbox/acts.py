@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from uuid import UUID
 
 from lastcall.clubs.policy import require_staff
@@ -22,13 +23,14 @@ from lastcall.people.scopes import Scope
 @dataclass(frozen=True)
 class Ticked:
     """One item as the person saw it: ``seen`` is the version that a decision is compared with, ``version`` that of its
-    retention (DEC-05)."""
+    retention, and ``activity_at`` what putting it away is; null for whatever it is by now (DEC-05)."""
 
     source: Source
     club_id: UUID
     id: UUID
     seen: int = 0
     version: int = 0
+    activity_at: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,7 @@ async def _act(db: Database, actor: Actor, act: Act, item: Ticked, said: Said) -
             await source.decide(db, actor, Verdict(act), chosen)
         case Act.SNOOZE | Act.DISMISS:
             until = said.until if act is Act.SNOOZE else Until()
-            await put_away(db, actor, item.club_id, source, item.id, until)
+            await put_away(db, actor, item.club_id, source, item.id, until, seen=item.activity_at)
         case Act.SHOW:
             await show_again(db, actor, item.club_id, source, item.id)
         case Act.KEEP | Act.UNKEEP | Act.ARCHIVE | Act.REVIVE:

@@ -17,7 +17,7 @@ from lastcall.db.ids import new_id
 from lastcall.db.transaction import Transaction
 from lastcall.decisions.inbox.source import Source, sources
 from lastcall.decisions.inbox.tables import InboxDismissal
-from lastcall.errors import Invalid
+from lastcall.errors import Conflict, Invalid
 from lastcall.people.actor import Actor
 
 SNOOZE_MOST = timedelta(days=5 * 365)
@@ -32,15 +32,30 @@ class Until:
 
 
 async def put_away(
-    db: Database, actor: Actor, club_id: UUID, source: Source, item_id: UUID, until: Until
+    db: Database,
+    actor: Actor,
+    club_id: UUID,
+    source: Source,
+    item_id: UUID,
+    until: Until,
+    *,
+    seen: datetime | None = None,
 ) -> None:
-    """Put the item out of the actor's own sight.
+    """Put the item out of the actor's own sight. ``seen`` is its last activity as they saw it; null: whatever it is.
 
-    Raises the source's ``NotFound`` for one that waits no more or that they may not see, and ``Invalid`` for a time
-    that is over or more than ``SNOOZE_MOST`` ahead.
+    Raises the source's ``NotFound`` for one that waits no more or that they may not see, ``Conflict`` for one to which
+    something happened after ``seen``, so that nothing is put away unseen, and ``Invalid`` for a time that is over or
+    more than ``SNOOZE_MOST`` ahead.
     """
     async with db.transaction() as tx:
         activity_at = await _readable(tx, actor, club_id, source, item_id)
+        if seen is not None and seen < activity_at:
+            raise Conflict(
+                "item_moved",
+                "Something happened to this meanwhile.",
+                advice="Look at it as it is now, and decide again.",
+                fresh=activity_at,
+            )
         if until.time is not None:
             _check(until.time, await tx.scalar(select(NOW)))
         await _drop_the_moot(tx, actor, club_id)

@@ -85,10 +85,13 @@ class InboxItems(Shape, frozen=True):
 
 
 class PutItem(Input, frozen=True):
-    """An item, by the `kind` and `id` of the list."""
+    """An item, by the `kind` and `id` of the list. With the `activityAt` of the list it is put away as it was seen:
+    left as it is where something happened to it since; without, whatever happened.
+    """
 
     kind: Annotated[str, Meta(max_length=40)]
     id: Id
+    activity_at: datetime | None = None
 
 
 class PutItems(Input, frozen=True):
@@ -189,7 +192,14 @@ async def put_inbox_items(
     until = Until(None if data.until is None else utc(data.until, "until"))
     club_id = known(club)
     items = [
-        Ticked(_source_in(one.kind, index), club_id, known_in(one.id, f"items[{index}].id"))
+        Ticked(
+            _source_in(one.kind, index),
+            club_id,
+            known_in(one.id, f"items[{index}].id"),
+            activity_at=None
+            if one.activity_at is None
+            else utc(one.activity_at, f"items[{index}].activityAt"),
+        )
         for index, one in enumerate(data.items)
     ]
     outcomes = await act_in_club(db, actor, club_id, act, items, Said(until=until))
