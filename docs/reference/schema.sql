@@ -4290,7 +4290,7 @@ begin
     if agent is not null then
         -- The archive's own number makes the message this archive's. The log entry's id serves a second time.
         perform deliver_to_agent(
-            p_club, p_log_id, agent, 'approval_archived', p_id, p_id || ':' || v_archive_version,
+            p_club, p_log_id, agent, 'approval.archived', p_id, p_id || ':' || v_archive_version,
             jsonb_build_object('archiveVersion', v_archive_version)
         );
     end if;

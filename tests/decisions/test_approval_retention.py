@@ -21,7 +21,7 @@ from lastcall.people.actor import AgentActor
 from lastcall.testing.agents import let_in_agent
 
 TOLD = (
-    "select agent_id, approval_id, data, state from deliveries where kind = 'approval_archived' order by id"
+    "select agent_id, approval_id, data, state from deliveries where kind = 'approval.archived' order by id"
 )
 
 
@@ -88,7 +88,7 @@ async def test_an_archive_that_cannot_be_told_does_not_happen(
 ) -> None:
     item = await asked_by(agent, desk)
     await database.pool.execute(
-        "alter table deliveries add constraint broken check (kind <> 'approval_archived')"
+        "alter table deliveries add constraint broken check (kind <> 'approval.archived')"
     )
     result = await retention_owner(database, APPROVAL).run_pass(Stop())
     assert isinstance(result, Failed)
