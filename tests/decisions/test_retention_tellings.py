@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from datetime import UTC, date, datetime, timedelta
+from urllib.parse import parse_qs, urlsplit
 from uuid import UUID
 
 import pytest
@@ -12,12 +13,17 @@ from tests.decisions.deliveries_kit import OWNER, add_staff, passes, sending
 
 from lastcall.access.requests import Decided, RequestStatus, write_join_request_change
 from lastcall.clubs.permissions import Permission
+from lastcall.clubs.policy import standing
 from lastcall.deadlines.owner import Done
 from lastcall.deadlines.signals import Signal
 from lastcall.decisions.deliveries import tellings
+from lastcall.decisions.deliveries.notices import notices_of
 from lastcall.decisions.deliveries.signals import RETENTION_DIGEST, RETENTION_REMINDER
 from lastcall.decisions.deliveries.tellings import telling_owners
 from lastcall.decisions.deliveries.words import COUNTED
+from lastcall.decisions.inbox.item import Shelf
+from lastcall.decisions.inbox.queries import Wanted, inbox_page
+from lastcall.decisions.inbox.reach import reach_of
 from lastcall.decisions.retention.kinds import KINDS
 from lastcall.decisions.retention.sweep import retention_owner
 from lastcall.testing.clock import TestClock
@@ -104,6 +110,26 @@ async def test_a_club_that_archives_within_fourteen_days_is_reminded_a_day_befor
     await test_clock.set(midnight(date(2031, 3, 7)))
     await passes(owner)
     assert await told(door, "reminder") == [(door.owner.person_id, "2031-03-08: 1")]
+
+
+@pytest.mark.parametrize("days", [7, 30, 90])
+async def test_the_reminder_leads_to_a_shelf_on_which_the_item_stands(
+    door: Door, test_clock: TestClock, days: int
+) -> None:
+    await door.db.pool.execute("update clubs set retention_days = $1", days)
+    item = await door.waits(NOON)
+    owner = telling_owners(door.db)[0]
+    remind_at = (await owner.next_deadline()).deadline
+    assert remind_at is not None
+    await test_clock.set(remind_at)
+    await passes(owner)
+    async with door.db.read() as tx:
+        found = await standing(tx, door.club_id, door.owner.person_id)
+        (notice,) = (await notices_of(tx, door.owner, {door.club_id: found})).items
+        shelf = parse_qs(urlsplit(notice.path).query).get("shelf", [Shelf.WAITING])[0]
+        reach = reach_of(door.owner, door.club_id, found)
+        page = await inbox_page(tx, reach, Wanted(remind_at, remind_at, Shelf(shelf)))
+    assert [one.id for one in page.items] == [item]
 
 
 async def test_what_is_due_sooner_than_a_week_is_reminded_of_at_once(door: Door) -> None:

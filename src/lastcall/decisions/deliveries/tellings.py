@@ -29,7 +29,7 @@ from lastcall.decisions.retention.kinds import KINDS
 _TAKE = """
     delete from retention_tellings
      where club_id = $1 and kind = $2 and tell_at <= lastcall_now()
-    returning day
+    returning day, (select c.retention_days from clubs c where c.id = retention_tellings.club_id) as days
 """
 # Each is one range of an index: of what is due some day, and of what was archived by itself.
 _WAITING = """
@@ -51,10 +51,10 @@ class _Tellings(NotedWork):
     async def step(self, candidate: Candidate) -> None:
         """Take the club's notes and tell what they stand for, in one transaction: told once or not at all."""
         async with self._db.transaction() as tx:
-            for (day,) in await tx.raw.fetch(_TAKE, candidate.club_id, self.kind):
-                await self._tell(tx, candidate.club_id, day)
+            for day, days in await tx.raw.fetch(_TAKE, candidate.club_id, self.kind):
+                await self._tell(tx, candidate.club_id, day, days)
 
-    async def _tell(self, tx: Transaction, club_id: UUID, day: date) -> None:
+    async def _tell(self, tx: Transaction, club_id: UUID, day: date, days: int | None) -> None:
         begins = datetime.combine(day, time(), UTC)
         found = {}
         for name, kind in KINDS.items():
@@ -62,7 +62,7 @@ class _Tellings(NotedWork):
             if count := await tx.raw.fetchval(statement, club_id, begins, begins + timedelta(days=1)):
                 found[name] = count
         recipients = [ToPerson(person_id) for person_id in await _deciders(tx, club_id, found)]
-        data = {"day": day.isoformat(), **found}
+        data = {"day": day.isoformat(), "days": days, **found}
         await deliver(tx, club_id, recipients, Message(f"retention.{self.kind}", day.isoformat(), data=data))
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, timedelta
 
 from lastcall.clubs.permissions import Permission
 from lastcall.clubs.policy import Standing
 from lastcall.db.ids import encode_id
 from lastcall.decisions.deliveries.kinds import Kind, Told, Words
+from lastcall.decisions.retention.explain import AGEING
 from lastcall.mail.words import say
 from lastcall.people.preferences import Topic
 
@@ -61,9 +62,10 @@ def _reminder(told: Told, standing: Standing) -> Words | None:
         items=counted,
         club=told.club,
     )
-    return Words(
-        say("Something is about to be archived"), sentence, say("See what waits"), "inbox?shelf=ageing"
-    )
+    # A week before its time, what a club archives early is not on the shelf of the ageing yet.
+    is_ageing = timedelta(days=(told.data.get("days") or 0) - 7) >= AGEING
+    place = "inbox?shelf=ageing" if is_ageing else "inbox"
+    return Words(say("Something is about to be archived"), sentence, say("See what waits"), place)
 
 
 def _digest(told: Told, standing: Standing) -> Words | None:
