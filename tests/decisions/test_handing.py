@@ -12,6 +12,7 @@ from tests.decisions.conftest import Door, open_door
 
 from lastcall.clock import SYSTEM_CLOCK
 from lastcall.db.bus import Hint
+from lastcall.db.database import Database
 from lastcall.decisions.deliveries import dead, handing
 from lastcall.decisions.deliveries.deliver import Message, ToAgent, deliver
 from lastcall.decisions.deliveries.handing import NOT_TAKEN, AgentWaits, Handed, acknowledge, hand_over
@@ -187,7 +188,9 @@ async def is_idle(door: Door) -> bool:
     return busy == 0
 
 
-async def test_a_wait_ends_with_its_time_and_with_a_newer_one(door: Door, agent: AgentActor) -> None:
+async def test_a_wait_ends_with_its_time_and_with_a_newer_one(
+    door: Door, agent: AgentActor, monkeypatch: pytest.MonkeyPatch
+) -> None:
     waiting = Waiting(door, agent)
     await at_rest(door, waiting)
     await waiting.clock.advance(MINUTE)
@@ -195,8 +198,17 @@ async def test_a_wait_ends_with_its_time_and_with_a_newer_one(door: Door, agent:
     older = asyncio.create_task(waiting.waits.fetch(agent, MINUTE))
     await eventually(lambda: waiting.waits.waiting)
     await waiting.clock.rest()
+    asked: list[AgentActor] = []
+
+    async def counted(db: Database, who: AgentActor) -> tuple[list[Handed], timedelta | None]:
+        asked.append(who)
+        return await hand_over(db, who)
+
+    monkeypatch.setattr(handing, "hand_over", counted)
     newer = asyncio.create_task(waiting.waits.fetch(agent, MINUTE))
     assert await older == []
+    await waiting.clock.rest()
+    assert len(asked) == 1, "what waits is the newer one's, and the older one takes none of it"
     await tell(door, agent)
     assert len(await newer) == 1
 

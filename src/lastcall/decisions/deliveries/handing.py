@@ -159,13 +159,14 @@ class AgentWaits:
         waiter = self._enter(key)
         end = self._clock.boot() + min(life, WAIT_MOST).total_seconds()
         try:
-            while True:
+            while not self._has_ended(waiter):
                 waiter.woken.clear()
                 handed, again_in = await hand_over(self._db, agent)
                 left = end - self._clock.boot()
-                if handed or left <= 0 or self._has_ended(waiter):
+                if handed or left <= 0:
                     return handed
                 await self._sleep(waiter, left, again_in)
+            return []
         finally:
             if self._waiters.get(key) is waiter:
                 del self._waiters[key]
