@@ -10,7 +10,7 @@ from uuid import UUID
 
 import pytest
 from tests.cli.conftest import Say
-from tests.decisions.conftest import Door, open_door
+from tests.decisions.conftest import Desk, Door, open_door
 
 from lastcall.app import register
 from lastcall.db.database import Database
@@ -57,6 +57,18 @@ def test_what_will_be_archived_is_listed_tried_and_done(say: Say, waiting: tuple
     assert "Would be archived: 0." in say("retention", "dry-run").output
     assert "join_request_retention" in say("retention", "next").output
     assert "nothing" not in say("retention", "next").output.splitlines()[0]
+
+
+def test_items_of_every_kind_stand_in_one_list_the_earliest_first(say: Say, database_url: str) -> None:
+    async def mixed(door: Door) -> list[UUID]:
+        desk = Desk(door.db, door.owner, door.club_id)
+        doors = (desk, door, desk)
+        return [await one.waits_since(timedelta(days=3 - n)) for n, one in enumerate(doors)]
+
+    items = [encode_id(item) for item in within(database_url, mixed)]
+    listed = say("retention", "due").output.splitlines()
+    assert [line.split()[-1] for line in listed] == items
+    assert say("retention", "due", "--limit", "2").output.splitlines() == listed[:2]
 
 
 def test_one_item_is_explained(say: Say, waiting: tuple[UUID, UUID]) -> None:

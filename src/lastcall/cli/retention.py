@@ -33,13 +33,14 @@ async def due(kind: str | None, limit: int) -> None:
     """Show what will be archived by itself in all clubs, the earliest first."""
     from lastcall.decisions.retention.host import kinds_named, scheduled
 
-    count = 0
+    found: list[Scheduled] = []
     async with opened_database() as database, database.read() as tx:
         for one in kinds_named(kind):
-            for found in await scheduled(tx, one, limit=limit):
-                click.echo(_line(found))
-                count += 1
-    if not count:
+            found += await scheduled(tx, one, limit=limit)
+    found.sort(key=lambda each: (each.found_at, each.explanation.id))
+    for each in found[:limit]:
+        click.echo(_line(each))
+    if not found:
         click.echo("Nothing waits that would be archived by itself.")
 
 
