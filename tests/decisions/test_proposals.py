@@ -11,7 +11,9 @@ from uuid import UUID
 
 import pytest
 from tests.decisions.conftest import Desk, Door, open_door
+from tests.decisions.test_by_hand import staff
 
+from lastcall.clubs.permissions import Permission
 from lastcall.db.database import Database
 from lastcall.deadlines.signals import Signal
 from lastcall.decisions.questions.deciding import decide
@@ -119,6 +121,22 @@ async def test_an_agent_that_may_no_longer_propose_archives_nothing(
     assert await status(door, decision_id) == "open"
 
 
+@pytest.mark.clause("DEC-04", "RET-19")
+@pytest.mark.parametrize("missing", [Permission.MANAGE_RETENTION, Permission.DECIDE_ACCESS])
+async def test_whoever_may_not_archive_each_item_by_hand_accepts_nothing(
+    door: Door, desk: Desk, agent: AgentActor, missing: Permission
+) -> None:
+    needed = {Permission.DECIDE_APPROVALS, Permission.DECIDE_ACCESS, Permission.MANAGE_RETENTION}
+    who = await staff(door.db, door, *needed - {missing})
+    decision_id = await propose(door, agent, *await both(door, desk))
+    with pytest.raises(Conflict) as refusal:
+        await decide(door.db, who, door.club_id, decision_id, ARCHIVE)
+    assert refusal.value.code == "archive_proposal_authority_changed"
+    assert await door.archived() == 0
+    assert await status(door, decision_id) == "open"
+    assert await decide(door.db, who, door.club_id, decision_id, LEAVE) == {"archived": 0}
+
+
 async def test_the_same_proposal_of_an_agent_is_one(door: Door, desk: Desk, agent: AgentActor) -> None:
     first, second = await both(door, desk)
     decision_id = await propose(door, agent, first, second)
@@ -182,6 +200,26 @@ async def test_a_proposal_accepted_behind_a_change_waits_for_it_and_is_stale(
         await waiting
     assert refusal.value.code == "archive_proposal_stale"
     assert await door.archived() == 0
+
+
+@pytest.mark.clause("DEC-04")
+async def test_of_two_proposals_that_share_an_item_accepted_at_once_the_later_is_stale_as_a_whole(
+    door: Door, desk: Desk, agent: AgentActor
+) -> None:
+    first_request, shared = await both(door, desk)
+    second_request, _ = await both(door, desk)
+    first = await propose(door, agent, first_request, shared)
+    second = await propose(door, agent, shared, second_request)
+    async with door.db.transaction() as tx:
+        assert await answer(door, first) == {"archived": 2}
+        waiting = asyncio.create_task(answer(door, second))
+        await wait_until_blocked(door.db, "from approvals", by=tx.raw.get_server_pid())
+    with pytest.raises(Conflict) as refusal:
+        await waiting
+    assert refusal.value.code == "archive_proposal_stale"
+    assert await door.archived_at(second_request.id) is None
+    assert await door.archived() == 2
+    assert [await status(door, one) for one in (first, second)] == ["decided", "open"]
 
 
 async def test_twin_without_the_items_lock_what_just_moved_is_archived(
