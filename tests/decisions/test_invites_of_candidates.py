@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
 import asyncpg
 import pytest
 from tests.decisions.conftest import NINETY_DAYS, Door, agent_invite, open_door
@@ -10,6 +12,9 @@ from tests.decisions.test_candidates import next_deadline, sweep
 from lastcall.access.requests import AgentSubject, record_join_request
 from lastcall.db.database import Database
 from lastcall.db.ids import new_id
+from lastcall.decisions.inbox.item import Shelf
+from lastcall.decisions.inbox.queries import Wanted, inbox_page
+from lastcall.decisions.inbox.reach import reach_in
 
 
 @pytest.mark.clause("RET-01")
@@ -26,8 +31,18 @@ async def test_no_request_can_carry_the_invite_of_another_club(database: Databas
         )
 
 
+async def in_the_inbox(door: Door, shelf: Shelf) -> set[UUID]:
+    """What the club's owner sees there."""
+    async with door.db.read() as tx:
+        now = await tx.raw.fetchval("select lastcall_now()")
+        reach = await reach_in(tx, door.owner, door.club_id)
+        return {item.id for item in (await inbox_page(tx, reach, Wanted(now, now, shelf))).items}
+
+
 @pytest.mark.clause("RET-03")
-async def test_an_invites_expiry_and_revocation_stop_no_retention(database: Database, door: Door) -> None:
+async def test_an_invites_expiry_and_revocation_take_nothing_from_the_inbox_and_stop_no_retention(
+    database: Database, door: Door
+) -> None:
     now = await database.pool.fetchval("select lastcall_now()")
     requests = []
     for end in ("revoked_at", "expires_at"):
@@ -50,6 +65,8 @@ async def test_an_invites_expiry_and_revocation_stop_no_retention(database: Data
                 "update invites set expires_at = lastcall_now() - interval '1 day' where id = $1", invite_id
             )
     assert await next_deadline(door) is not None
+    assert await in_the_inbox(door, Shelf.WAITING) == set(requests)
     await sweep(door)
     for request_id in requests:
         assert await door.archived_at(request_id) is not None
+    assert await in_the_inbox(door, Shelf.ARCHIVED) == set(requests)

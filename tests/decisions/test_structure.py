@@ -121,6 +121,15 @@ def test_what_the_kinds_share_names_no_table_of_theirs_and_is_tried_with_each() 
     assert [str(path) for path in shared if tables.search(path.read_text(encoding="utf-8"))] == []
 
 
+@pytest.mark.clause("DEC-01")
+def test_the_work_of_retention_never_reaches_the_inbox() -> None:
+    reached = reached_from("decisions/retention", "deadlines")
+    assert "lastcall.decisions.retention.kinds.approval" in reached
+    assert [name for name in reached if name.startswith("lastcall.decisions.inbox")] == []
+    routines = (SOURCE / "decisions" / "sql").glob("*.sql")
+    assert [path.name for path in routines if "inbox" in path.read_text(encoding="utf-8")] == []
+
+
 @pytest.mark.clause("RET-24")
 @pytest.mark.postgres15
 async def test_the_migration_of_the_index_adds_it_alone_and_runs_again_without_effect(
