@@ -67,6 +67,10 @@ async def test_an_agent_asks_is_let_in_claims_its_key_and_reads_what_it_may(api:
     own = (await robot("GET", "/agent")).json()
     assert (own["name"], own["clubId"], own["grants"]) == ("Robot", api.club, ["read_events"])
     assert own["budgets"] == []
+    much = {"agentId": None, "period": "month", "cents": "9999999999"}
+    refused = await owner("PUT", f"/clubs/{api.club}/budgets", json=much)
+    check(refused, 422, "amount_malformed")
+    assert refused.json()["field"] in much
     budget = {"agentId": own["id"], "period": "month", "cents": "12.5", "hardStop": True}
     assert (await owner("PUT", f"/clubs/{api.club}/budgets", json=budget)).status_code == 200
     assert (await robot("GET", "/agent")).json()["budgets"] == [

@@ -37,7 +37,7 @@ async def test_a_cost_counts_once_for_the_agent_and_the_club(books: Books) -> No
 async def test_an_amount_that_cannot_be_counted_is_refused(books: Books, cents: str) -> None:
     with pytest.raises(Invalid) as refused:
         await books.cost(cents)
-    assert refused.value.field == "amount"
+    assert refused.value.field == "cents"
     assert (await books.view()).club.ever == 0
 
 

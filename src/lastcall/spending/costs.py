@@ -85,13 +85,13 @@ async def report_cost(db: Database, agent: AgentActor, cost: Cost) -> Reported:
 
 
 def valid_amount(amount: Decimal) -> Decimal:
-    """The amount, in cents. Raises ``Invalid`` that names ``amount``."""
+    """The amount, in cents. Raises ``Invalid`` that names ``cents``, as programs send it."""
     if not amount.is_finite() or not 0 < amount <= AMOUNT_MOST or amount != round(amount, DECIMALS):
         raise Invalid(
             "amount_malformed",
             "The amount is not one that can be counted.",
             advice=f"Give cents, more than 0 and at most {AMOUNT_MOST:,}, with at most {DECIMALS} decimals.",
-            field="amount",
+            field="cents",
         )
     return amount
 

@@ -141,7 +141,7 @@ def _cents(text: str) -> Decimal:
         return Decimal(text.strip()) * 100
     except ArithmeticError as error:  # no number, or one beyond what decimals hold
         raise Invalid(
-            "amount_malformed", "The amount is no number.", advice="Write it like 25.00.", field="amount"
+            "amount_malformed", "The amount is no number.", advice="Write it like 25.00."
         ) from error
 
 
