@@ -252,7 +252,8 @@ async def test_every_route_answers_every_wrong_way_as_its_line_says(
             if method == "POST" and token is None:
                 token = await visitor.token(f"/sign-in/{ids['link']}")
             got = await ask(visitor, method, where, fields, token)
-            await visitor.client.aclose()  # hundreds of visitors come, and most machines lend a user 1024 files
+            # Hundreds of visitors come, and most machines lend a user 1024 files.
+            await visitor.client.aclose()
             if got != expected:
                 wrong.append(f"{key}: {case} answers {got}, its line says {expected}")
 
